@@ -64,13 +64,24 @@ def kept_packages(host: HostFacts, past: Past) -> tuple[Kept, ...]:
 
 
 def replaced_packages(host: HostFacts, past: Past) -> tuple[Kept, ...]:
-    """Packages that had another version before: repositories drop old ones, so nothing can promise the rollback."""
-    other = [
-        f"{name} was {version}"
-        for name, version in past.packages.items()
-        if version is not None and name in host.packages.installed and host.packages.installed[name].version != version
-    ]
-    return (Kept("packages.versions", f"versions are not changed: {', '.join(other)}"),) if other else ()
+    """Packages that had another version before: repositories drop old ones, so nothing can promise the rollback.
+
+    Those that are gone, such as the driver of another source, are named with the command that asks for them.
+    """
+    there = host.packages.installed
+    before = {name: version for name, version in past.packages.items() if version is not None}
+    other = [f"{n} was {v}" for n, v in before.items() if n in there and there[n].version != v]
+    gone = [f"{name} {version}" for name, version in before.items() if name not in there]
+    kept = [Kept("packages.versions", f"versions are not changed: {', '.join(other)}")] if other else []
+    if gone:
+        text = f"packages that were there before setup and are gone are not installed again: {', '.join(gone)}"
+        kept.append(Kept("packages.removed", text + _asks_for(host, [n for n in before if n not in there])))
+    return tuple(kept)
+
+
+def _asks_for(host: HostFacts, names: Sequence[str]) -> str:
+    backend = BACKENDS.get(host.packages.manager or "")
+    return f" ({backend.words('install', *names)} asks the host's repositories for them)" if backend else ""
 
 
 def _hold_step(host: HostFacts, past: Past, backend: Backend, gone: Sequence[str]) -> Step | None:

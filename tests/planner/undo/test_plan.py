@@ -406,6 +406,22 @@ def test_with_packages_packages_holds_and_repositories_go_in_this_order() -> Non
     assert made.kept[0].text == "versions are not changed: dkms was 3.0-1"
 
 
+def test_what_setup_removed_is_named_with_the_command_that_asks_for_it() -> None:
+    """The driver of another source goes before a new one comes, and only part of it has a name that is there again."""
+    before = {"nvidia-driver-bin": "535.261.03-1", "nvidia-kernel-dkms": "535.261.03-1", "dkms": "3.0-1"}
+    past = replace(package_past(), packages=MappingProxyType({**before, "nvidia-open": None}))
+    made = plan(packaged("nvidia-open", "dkms"), past, packages=True)
+    assert [(kept.id, kept.text) for kept in made.kept] == [
+        ("packages.versions", "versions are not changed: dkms was 3.0-1"),
+        (
+            "packages.removed",
+            "packages that were there before setup and are gone are not installed again: "
+            "nvidia-driver-bin 535.261.03-1, nvidia-kernel-dkms 535.261.03-1 "
+            "(apt-get install nvidia-driver-bin nvidia-kernel-dkms asks the host's repositories for them)",
+        ),
+    ]
+
+
 @pytest.mark.parametrize(
     ("package", "steps"),
     [
