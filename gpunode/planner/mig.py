@@ -33,6 +33,11 @@ def mig_outcome(site: Site) -> Step | Kept | None:
     """
     if site.spec.mig is None:
         return None
+    if not site.gpu_models:  # the layout's file names GPUs by their PCI address
+        here = "an image is being built" if site.host.init == "chroot" else "no GPU is here"
+        return Kept(
+            MIG_STEP, f"the MIG layout is not set up: {here}; setup applies it on the machine itself", beware=True
+        )
     lines = _lines(site, site.spec.mig)
     text = "".join(f"{address} {profiles}\n" for address, profiles in lines)
     different = [address for address, profiles in lines if not _is_laid_out(_seen(site, address), profiles)]

@@ -115,7 +115,8 @@ def _packages(
     if host.image_based:
         if driver:
             refuse_no_gpu(host, spec)
-        return _Packages(image_outcomes(host, spec, driver=driver, toolkit=toolkit, removing=removing))
+        kept = image_outcomes(host, spec, driver=driver, toolkit=toolkit, removing=removing)
+        return _with_mig(_Packages(kept), survey(host, spec, catalog, done)) if driver and spec.mig else _Packages(kept)
     site = survey(host, spec, catalog, done)
     choice = explained(site, _choice(site)) if driver else None
     parts = _driver_outcomes(site, choice) if choice else [*uninstall_outcomes(site)] if removing else []
@@ -129,6 +130,12 @@ def _packages(
         return _Packages(outcomes, reboot=reboot_after(host) if removing else None)
     reboot = reboot_reason(site, choice) or reset_reason(site)
     return _Packages(outcomes, choice, reboot, console_words(site, choice))
+
+
+def _with_mig(packages: _Packages, site: Site) -> _Packages:
+    """The same, and the MIG layout: it needs no other driver than the image's."""
+    found = mig_outcome(site)
+    return replace(packages, outcomes=(*packages.outcomes, *([found] if found else [])), reboot=reset_reason(site))
 
 
 def _choice(site: Site) -> DriverChoice:
@@ -237,7 +244,8 @@ def _driver_outcomes(site: Site, choice: DriverChoice) -> list[Outcome]:
     dkms, against = not choice.signed, why_kept(site, choice)
     if choice.foreign:
         said = f"driver {choice.version} is not changed: {choice.foreign.sentence}{against}"
-        return [Kept(DRIVER_STEP, said, beware=bool(against))]
+        partition = mig_outcome(site)  # the layout changes nothing of the driver
+        return [Kept(DRIVER_STEP, said, beware=bool(against)), *([partition] if partition else [])]
     if choice.kept:
         said = f"driver {choice.version} with {choice.flavour} kernel modules{against}"
         found.append(Kept(DRIVER_STEP, said, beware=bool(against)))
@@ -269,7 +277,7 @@ def _driver_outcomes(site: Site, choice: DriverChoice) -> list[Outcome]:
         swap_step(site, choice) or later,
         load_step(site, choice, now=now),
         services_step(site, choice, now=now),
-        mig_outcome(site) if site.gpu_models else None,
+        mig_outcome(site),
         char_links_step(site),
     ]
     return [outcome for outcome in found if outcome is not None]

@@ -11,10 +11,11 @@ from gpunode.errors import UnsupportedHost, UsageError
 from gpunode.model.action import PutFile, Run
 from gpunode.model.facts import DriverFacts, HostFacts
 from gpunode.model.files import FileFacts
-from gpunode.model.plan import Kept, Step
+from gpunode.model.plan import MIG_STEP, Kept, Step
 from gpunode.model.smi import SmiFacts, SmiGpu
 from gpunode.model.spec import MigLayout, Spec, parse_mig
 from gpunode.planner.mig import LAYOUT, UNIT_PATH, mig_outcome, reset_reason
+from gpunode.planner.plan import make_plan
 from gpunode.planner.site import survey
 from tests.planner.builders import H100, L4, gpus, host
 
@@ -210,3 +211,38 @@ def test_a_lost_gpu_keeps_no_layout_from_being_as_it_should_be() -> None:
     lost = replace(smi, gpus=(smi.gpus[0], SmiGpu(1, smi.gpus[1].pci_address, "", fault="lost")))
     facts = replace(right, files=written, driver=replace(right.driver, smi=lost, busy=("4242 python3",)))
     assert isinstance(outcome(facts, "all=7g.80gb"), Kept)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"runfile": True}, {"image": "/etc/dgx-release"}, {}],
+    ids=["a .run installer", "DGX OS", "unknown origin"],
+)
+def test_gpus_of_a_driver_that_is_not_gpunodes_are_partitioned_and_the_driver_stays(more: dict[str, object]) -> None:
+    facts = models("Disabled")
+    facts = replace(facts, driver=replace(facts.driver, **more))  # type: ignore[arg-type]
+    spec = Spec(only=("driver",), mig=parse_mig("all=1g.10gb:7"))
+    assert [step.id for step in make_plan(facts, spec, CATALOG).steps] == [MIG_STEP]
+    with pytest.raises(UnsupportedHost, match=r"no room for 3 x 7g\.80gb"):
+        make_plan(facts, replace(spec, mig=parse_mig("all=7g.80gb:3")), CATALOG)
+
+
+def test_gpus_of_an_image_based_host_are_partitioned_and_wait_for_their_reset() -> None:
+    spec = Spec(only=("driver",), mig=parse_mig("all=1g.10gb:7"))
+    facts = replace(models("Disabled"), image_based="ostree")
+    assert [step.id for step in make_plan(facts, spec, CATALOG).steps] == [MIG_STEP]
+    smi = facts.driver.smi
+    assert smi is not None
+    waiting = replace(smi, gpus=(replace(smi.gpus[0], mig_pending="Enabled"),))
+    reboot = make_plan(replace(facts, driver=replace(facts.driver, smi=waiting)), spec, CATALOG).reboot
+    assert reboot == "MIG mode of 0000:19:00.0 changes with a reset of the GPU"
+
+
+@pytest.mark.parametrize(
+    ("init", "says"), [("chroot", "an image is being built"), ("systemd", "no GPU is here")], ids=["a chroot", "no GPU"]
+)
+def test_without_a_gpu_the_layout_is_said_to_be_left_to_the_machine(init: str, says: str) -> None:
+    spec = Spec(allow_no_gpu=True, mig=parse_mig("all=1g.10gb:7"))
+    kept = next(one for one in make_plan(host(init=init), spec, CATALOG).kept if one.id == MIG_STEP)
+    assert kept.text == f"the MIG layout is not set up: {says}; setup applies it on the machine itself"
+    assert kept.beware

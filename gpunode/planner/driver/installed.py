@@ -47,7 +47,7 @@ def keep_driver(host: HostFacts, spec: Spec, models: Sequence[GpuModel], catalog
     # A driver that is bound to a GPU which the catalog does not know drives it: the guess is not asked.
     bounds = shared_bounds([m for m in models if not (catalog.guessed(m) and m.id in bound)], catalog, number)
     fits = bounds.drive(number) and flavour in bounds.flavours
-    source = installed_source(host) or "distro"
+    source = installed_source(host)
     if branch is None or branch.status == "dead" or not fits or not _asked_for(spec, version, flavour, source):
         return None
     reason = "it drives all GPUs" if spec.driver.kind == "auto" else f"it is what --driver {spec.driver} asks for"
@@ -59,7 +59,7 @@ def keep_driver(host: HostFacts, spec: Spec, models: Sequence[GpuModel], catalog
         branch_kind=branch.kind,
         branch_status=branch.status,
         end_of_support=branch.end,
-        source=source,
+        source=source or "distro",
         packages=(lead,) if lead else (),
         kept=True,
         signed=_prebuilt(host, lead),
@@ -75,11 +75,12 @@ def _newer(number: int, catalog: Catalog) -> Branch | None:
     )
 
 
-def _asked_for(spec: Spec, version: str, flavour: ModuleFlavour | None, source: DriverOrigin) -> bool:
+def _asked_for(spec: Spec, version: str, flavour: ModuleFlavour | None, source: DriverOrigin | None) -> bool:
+    """`source`: None for a driver without a package, which is of none that can be asked for."""
     if spec.flavour is not Flavour.AUTO and flavour != spec.flavour.value:
         return False
     wanted = {DriverSource.DISTRO: "distro", DriverSource.CUDA: "cuda"}.get(spec.driver_source, source)
-    if wanted != source:
+    if wanted != source or (source is None and spec.driver_source is not DriverSource.AUTO):
         return False
     if spec.driver.exact:
         return spec.driver.exact == version

@@ -332,6 +332,12 @@ def test_an_uninstaller_left_behind_does_not_make_the_packages_driver_somebody_e
     assert "driver.install" in [step.id for step in make_plan(facts, asked("595"), CATALOG).steps]
 
 
+@pytest.mark.parametrize("source", [DriverSource.DISTRO, DriverSource.CUDA, DriverSource.LOCAL])
+def test_a_driver_without_a_package_is_of_no_source_that_can_be_asked_for(source: DriverSource) -> None:
+    with pytest.raises(UnsupportedHost, match=r"from a \.run file"):
+        make_plan(foreign(runfile=True), replace(asked("auto"), driver_source=source), CATALOG)
+
+
 def test_a_driver_container_is_the_operators() -> None:
     with pytest.raises(UnsupportedHost, match="Operator is in charge of driver, toolkit and engines") as caught:
         make_plan(foreign(container=True), asked("auto"), CATALOG)
