@@ -267,6 +267,10 @@ class ServiceFacts:
     restarts: int | None = None  # NRestarts
     dependents: tuple[str, ...] = ()  # units that systemd stops with it; (): none, or not known
 
+    @property
+    def is_masked(self) -> bool:
+        return self.enabled.startswith("masked") or self.load == "masked"
+
 
 @dataclass(frozen=True)
 class KubernetesFacts:

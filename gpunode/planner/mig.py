@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from gpunode import resources
+from gpunode.advice import typed
 from gpunode.catalog.gpus import GpuModel
 from gpunode.errors import HostBusy, UnsupportedHost
 from gpunode.model.action import Action, PutFile, Run
@@ -24,6 +25,7 @@ UNIT_PATH = f"/etc/systemd/system/{UNIT}"
 OFF = "off"
 # 66: the mode waits for a reset of the GPU; the unit finishes it at the boot that the plan then asks for.
 DONE_OR_PENDING = (0, 66)
+_NO_UNIT = f"without systemd nothing applies it at a boot: sh {SCRIPT} {LAYOUT} does"
 
 
 def mig_outcome(site: Site) -> Step | Kept | None:
@@ -42,17 +44,39 @@ def mig_outcome(site: Site) -> Step | Kept | None:
     text = "".join(f"{address} {profiles}\n" for address, profiles in lines)
     different = [address for address, profiles in lines if not _is_laid_out(_seen(site, address), profiles)]
     files = _files(site, f"# PCI address and MIG instances of each GPU, written by gpunode\n{text}")
-    if not different and not files:
+    if site.systemd and (masked := _masked(site)):
+        return masked
+    if not different and not files and not site.systemd:
+        return Kept(MIG_STEP, f"the MIG layout matches the spec; {_NO_UNIT}", beware=True)
+    if not different and not files and _is_enabled(site):
         return Kept(MIG_STEP, "the MIG layout matches the spec, now and at every boot")
     _refuse_in_use(site, different)
     return Step(
         MIG_STEP,
-        _title(lines, different),
+        _title(site, lines, different),
         _why(site, different),
         _actions(site, files),
         undo=_undo(site),
         replan_after=True,
         for_undo=ForUndo(for_good="mig-layout"),
+    )
+
+
+def _is_enabled(site: Site) -> bool:
+    return site.service(UNIT).enabled == "enabled"  # enabled-runtime is gone after a boot
+
+
+def _masked(site: Site) -> Kept | None:
+    """A mask is a link to /dev/null in the unit's place: somebody's own choice, which is not replaced."""
+    now = site.service(UNIT)
+    if not now.is_masked:
+        return None
+    return Kept(
+        MIG_STEP,
+        f"{UNIT} is masked: the MIG layout would be lost at a boot",
+        refused=True,
+        evidence=f"LoadState {now.load}, UnitFileState {now.enabled}",
+        remedy=Remedy(RepairAction.CONFIGURE, typed("systemctl", "unmask", UNIT), ", then run ", AGAIN, " again"),
     )
 
 
@@ -186,11 +210,12 @@ def _is_laid_out(gpu: SmiGpu | None, profiles: str) -> bool:
 
 
 def _files(site: Site, layout: str) -> list[PutFile]:
-    """The three files that are not as they should be."""
+    """Those of layout, script and unit that are not as they should be."""
+    unit = resources.render("systemd/gpunode-mig.service.j2", script=SCRIPT, layout=LAYOUT)
     wanted = (
         (LAYOUT, layout),
         (SCRIPT, resources.script("mig/apply")),
-        (UNIT_PATH, resources.render("systemd/gpunode-mig.service.j2", script=SCRIPT, layout=LAYOUT)),
+        *([(UNIT_PATH, unit)] if site.systemd else ()),
     )
     return [
         PutFile(path, text, expect_sha256=site.host.file(path).sha256, any_before=True)
@@ -211,8 +236,8 @@ def _actions(site: Site, files: Sequence[PutFile]) -> tuple[Action, ...]:
 
 
 def _undo(site: Site) -> tuple[Action, ...]:
-    """The files are restored by now; a unit that was not there before must be disabled."""
-    if not site.systemd or site.host.file(UNIT_PATH).exists:
+    """The files are restored by now; a unit that was not enabled before must be disabled."""
+    if not site.systemd or _is_enabled(site):
         return ()
     return (Run(("systemctl", "disable", UNIT), ok_codes=(0, 1)), Run(("systemctl", "daemon-reload")))
 
@@ -228,10 +253,10 @@ def _refuse_in_use(site: Site, different: Sequence[str]) -> None:
     )
 
 
-def _title(lines: Sequence[tuple[str, str]], different: Sequence[str]) -> str:
+def _title(site: Site, lines: Sequence[tuple[str, str]], different: Sequence[str]) -> str:
     shapes = Counter(_short(profiles) for _, profiles in lines)
     what = "; ".join(f"{shape} on {n} GPU{'s' if n > 1 else ''}" for shape, n in shapes.items())
-    return f"{what}, at every boot" + ("" if different else " (applied already)")
+    return what + (", at every boot" if site.systemd else "") + ("" if different else " (applied already)")
 
 
 def _short(profiles: str) -> str:
@@ -245,4 +270,5 @@ def _why(site: Site, different: Sequence[str]) -> str:
         if different
         else "the GPUs match the spec, the boot configuration does not"
     )
-    return f"{models}; Hopper and newer lose their MIG mode at a reboot, so a unit applies it before containers start"
+    boot = "so a unit applies it before containers start" if site.systemd else f"and {_NO_UNIT}"
+    return f"{models}; Hopper and newer lose their MIG mode at a reboot, {boot}"

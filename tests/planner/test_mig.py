@@ -9,12 +9,12 @@ import pytest
 from gpunode.catalog.load import load_catalog
 from gpunode.errors import UnsupportedHost, UsageError
 from gpunode.model.action import PutFile, Run
-from gpunode.model.facts import DriverFacts, HostFacts
+from gpunode.model.facts import DriverFacts, HostFacts, ServiceFacts
 from gpunode.model.files import FileFacts
 from gpunode.model.plan import MIG_STEP, Kept, Step
 from gpunode.model.smi import SmiFacts, SmiGpu
 from gpunode.model.spec import MigLayout, Spec, parse_mig
-from gpunode.planner.mig import LAYOUT, UNIT_PATH, mig_outcome, reset_reason
+from gpunode.planner.mig import LAYOUT, SCRIPT, UNIT, UNIT_PATH, mig_outcome, reset_reason
 from gpunode.planner.plan import make_plan
 from gpunode.planner.site import survey
 from tests.planner.builders import H100, L4, gpus, host
@@ -159,7 +159,8 @@ def with_files(facts: HostFacts, text: str) -> HostFacts:
     step = outcome(facts, text)
     assert isinstance(step, Step)
     puts = [a for a in step.actions if isinstance(a, PutFile)]
-    return replace(facts, files={p.path: FileFacts(p.path, p.text) for p in puts})
+    enabled = {UNIT: ServiceFacts("loaded", enabled="enabled")}
+    return replace(facts, files={p.path: FileFacts(p.path, p.text) for p in puts}, services=enabled)
 
 
 def test_gpus_that_are_right_and_stay_so_are_kept() -> None:
@@ -203,13 +204,11 @@ def test_a_mode_that_waits_for_a_reset_asks_for_a_reboot(text: str | None, asks:
 
 def test_a_lost_gpu_keeps_no_layout_from_being_as_it_should_be() -> None:
     right = models("Enabled", "Enabled", profiles=("7g.80gb",))
-    step = outcome(right, "all=7g.80gb")
-    assert isinstance(step, Step)
-    written = {a.path: FileFacts(a.path, a.text) for a in step.actions if isinstance(a, PutFile)}
+    written = with_files(right, "all=7g.80gb")
     smi = right.driver.smi
     assert smi is not None
     lost = replace(smi, gpus=(smi.gpus[0], SmiGpu(1, smi.gpus[1].pci_address, "", fault="lost")))
-    facts = replace(right, files=written, driver=replace(right.driver, smi=lost, busy=("4242 python3",)))
+    facts = replace(written, driver=replace(right.driver, smi=lost, busy=("4242 python3",)))
     assert isinstance(outcome(facts, "all=7g.80gb"), Kept)
 
 
@@ -245,4 +244,36 @@ def test_without_a_gpu_the_layout_is_said_to_be_left_to_the_machine(init: str, s
     spec = Spec(allow_no_gpu=True, mig=parse_mig("all=1g.10gb:7"))
     kept = next(one for one in make_plan(host(init=init), spec, CATALOG).kept if one.id == MIG_STEP)
     assert kept.text == f"the MIG layout is not set up: {says}; setup applies it on the machine itself"
+    assert kept.beware
+
+
+@pytest.mark.parametrize("state", ["disabled", "enabled-runtime", ""], ids=["disabled", "until the boot", "not loaded"])
+def test_a_unit_that_does_not_start_at_the_boot_is_enabled_and_disabled_by_a_rollback(state: str) -> None:
+    right = with_files(models("Enabled", profiles=("7g.80gb",)), "all=7g.80gb")
+    step = outcome(replace(right, services={UNIT: ServiceFacts("loaded", enabled=state)}), "all=7g.80gb")
+    assert isinstance(step, Step)
+    assert ("systemctl", "enable", UNIT) in [a.argv for a in step.actions if isinstance(a, Run)]
+    assert ("systemctl", "disable", UNIT) in [a.argv for a in step.undo if isinstance(a, Run)]
+    assert not [a for a in step.actions if isinstance(a, PutFile)]
+
+
+def test_a_masked_unit_is_refused_and_nothing_is_written_over_the_mask() -> None:
+    masked = replace(models("Disabled"), services={UNIT: ServiceFacts("masked", enabled="masked")})
+    kept = outcome(masked, "all=7g.80gb")
+    assert isinstance(kept, Kept)
+    assert kept.refused
+    assert kept.remedy.text.startswith(f"systemctl unmask {UNIT}")
+
+
+def test_without_systemd_no_boot_is_promised() -> None:
+    facts = replace(models("Disabled"), init="openrc")
+    step = outcome(facts, "all=7g.80gb")
+    assert isinstance(step, Step)
+    assert step.title == "1 x 7g.80gb on 1 GPU"
+    assert f"nothing applies it at a boot: sh {SCRIPT} {LAYOUT} does" in step.why
+    assert UNIT_PATH not in [a.path for a in step.actions if isinstance(a, PutFile)]
+    right = with_files(replace(models("Enabled", profiles=("7g.80gb",)), init="openrc"), "all=7g.80gb")
+    kept = outcome(right, "all=7g.80gb")
+    assert isinstance(kept, Kept)
+    assert "at every boot" not in kept.text
     assert kept.beware

@@ -42,7 +42,7 @@ def _imex(host: HostFacts) -> Outcome | None:
     if host.init not in ("systemd", "chroot"):
         return None
     now = host.services.get(dra.IMEX) or ServiceFacts()
-    actions, masked = _off(now, live=host.init == "systemd"), _is_masked(now)
+    actions, masked = _off(now, live=host.init == "systemd"), now.is_masked
     if not actions:
         return Kept(IMEX_STEP, f"{dra.IMEX} is masked: ComputeDomains bring their own")
     what = "stop" if masked else "disable and mask" if len(actions) > 1 else "mask"
@@ -55,13 +55,9 @@ def _imex(host: HostFacts) -> Outcome | None:
     )
 
 
-def _is_masked(now: ServiceFacts) -> bool:
-    return now.enabled.startswith("masked") or now.load == "masked"
-
-
 def _off(now: ServiceFacts, *, live: bool) -> tuple[Action, ...]:
     runs = live and now.active in RUNS
-    if _is_masked(now):
+    if now.is_masked:
         return (Run(("systemctl", "stop", dra.IMEX), timeout_s=120),) if runs else ()
     mask = Run(("systemctl", "mask", dra.IMEX), timeout_s=60)
     if not runs and not now.enabled.startswith("enabled"):
