@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 from gpunode import resources
 from gpunode.advice import typed
@@ -25,6 +26,8 @@ UNIT_PATH = f"/etc/systemd/system/{UNIT}"
 OFF = "off"
 # 66: the mode waits for a reset of the GPU; the unit finishes it at the boot that the plan then asks for.
 DONE_OR_PENDING = (0, 66)
+# Instances are placed by them: NVIDIA's MIG user guide, supported-mig-profiles.html, "Fraction of Memory".
+MEMORY_SLICES = 8
 _NO_UNIT = f"without systemd nothing applies it at a boot: sh {SCRIPT} {LAYOUT} does"
 
 
@@ -141,20 +144,29 @@ def _profiles(site: Site, gpu: PciDevice, layout: MigLayout) -> str:
     for name, count in layout.profiles:
         if count > known.profiles.get(name, 0):
             raise _no_such(site, model, name, count, known.profiles)
-    slices = sum(_slices(name) * count for name, count in layout.profiles)
-    if slices > _slices(max(known.profiles, key=_slices)):
-        raise UnsupportedHost(
-            f"{site.host.hostname}: {layout} asks for {slices} slices, and {model.name} has "
-            f"{_slices(max(known.profiles, key=_slices))}",
-            evidence="the number before g in each profile's name is its slices",
-            remedy=Remedy(
-                RepairAction.NONE,
-                "ask for fewer or smaller instances; ",
-                gpunode("catalog mig", ssh=False),
-                " lists them",
-            ),
-        )
+    _refuse_too_large(site, model, layout, known.profiles)
     return ",".join(name for name, count in layout.profiles for _ in range(count))
+
+
+def _refuse_too_large(site: Site, model: GpuModel, layout: MigLayout, profiles: Mapping[str, int]) -> None:
+    """By slices of both kinds: 3g.40gb takes 3 of 7 of the GPU's processors, and 4 of 8 of its memory."""
+    whole = max(profiles, key=_slices)
+    for kind, have, of in (
+        ("slices", _slices(whole), _slices),
+        ("memory slices", MEMORY_SLICES, partial(_memory_slices, whole=whole)),
+    ):
+        asked = sum(of(name) * count for name, count in layout.profiles)
+        if asked > have:
+            raise UnsupportedHost(
+                f"{site.host.hostname}: {layout} asks for {asked} {kind}, and {model.name} has {have}",
+                evidence="the number before g in each profile's name is its slices, and that before gb its memory",
+                remedy=Remedy(
+                    RepairAction.NONE,
+                    "ask for fewer or smaller instances; ",
+                    gpunode("catalog mig", ssh=False),
+                    " lists them",
+                ),
+            )
 
 
 def _is_capable(site: Site, gpu: PciDevice) -> bool:
@@ -174,7 +186,7 @@ def _unknown_profiles(site: Site, gpu: PciDevice) -> str | None:
     if not known.profiles:
         return f"catalog/mig.yaml lists no profiles of it ({known.source})"
     memory_gib = (seen.memory_total_bytes or 0) >> 30 if seen else 0
-    size_gb = max(int(name.partition("g.")[2].partition("gb")[0]) for name in known.profiles)
+    size_gb = max(map(_memory_gb, known.profiles))
     if memory_gib and not 0.8 < memory_gib / size_gb < 1.2:
         return f"nvidia-smi shows {memory_gib} GiB, and the profiles of catalog/mig.yaml are for {size_gb} GB"
     return None
@@ -192,6 +204,16 @@ def _no_such(site: Site, model: GpuModel, name: str, count: int, profiles: objec
 def _slices(profile: str) -> int:
     """ "3g.40gb" -> 3"""
     return int(profile.partition("g.")[0])
+
+
+def _memory_gb(profile: str) -> int:
+    """ "3g.40gb" -> 40"""
+    return int(profile.partition("g.")[2].partition("gb")[0])
+
+
+def _memory_slices(profile: str, whole: str) -> int:
+    """ "3g.40gb" of "7g.80gb" -> 4, in eighths: the names round ("1g.18gb" of 141). Fourths of an A30 count twice."""
+    return round(MEMORY_SLICES * _memory_gb(profile) / _memory_gb(whole))
 
 
 def _seen(site: Site, address: str) -> SmiGpu | None:

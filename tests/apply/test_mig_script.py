@@ -83,3 +83,67 @@ def test_a_gpu_that_waits_for_its_reset_hides_no_failure_of_another(order: tuple
 
 def test_a_gpu_that_waits_for_its_reset_is_told_by_the_exit_status(tmp_path: Path) -> None:
     assert apply("", tmp_path, MIXED, (WELL,)).returncode == 66
+
+
+# One GPU of 8 memory slices. `gi` holds its GPU instances, `ci` those of them with compute instances, which -L lists.
+# 3g.40gb takes 4 slices and 1g.10gb one; 6: nothing to destroy (nvidia-smi(1), RETURN VALUE).
+ROOM = """
+echo "$*" >>"$STATE/calls"
+case "$*" in
+  *--query-gpu*) cat "$STATE/mode" ;;
+  *"-mig 1"*) echo Enabled >"$STATE/mode" ;;
+  *"-mig 0"*) echo Disabled >"$STATE/mode" ;;
+  *-dci*) [ -s "$STATE/ci" ] || exit 6; : >"$STATE/ci" ;;
+  *-dgi*) [ -s "$STATE/gi" ] || exit 6; : >"$STATE/gi" ;;
+  *-cgi*)
+    for profile in $(echo "$5" | tr , ' '); do
+      echo "$profile" >>"$STATE/gi"
+      taken=$(($(grep -c 3g "$STATE/gi") * 4 + $(grep -c 1g "$STATE/gi")))
+      if [ "$taken" -gt 8 ]; then sed -i '$d' "$STATE/gi"; exit 19; fi
+      echo "$profile" >>"$STATE/ci"
+    done ;;
+  *-L*) sed 's/.*/  MIG &     Device  0: (UUID: MIG-1)/' "$STATE/ci" ;;
+esac
+"""
+
+
+def partition(
+    tmp_path: Path, wanted: str, *, mode: str, gi: str = "", ci: str = ""
+) -> tuple[subprocess.CompletedProcess[str], str, list[str]]:
+    """What the script said, then the GPU's mode and its GPU instances."""
+    tool(tmp_path, "nvidia-smi", ROOM)
+    for name, text in (("mode", mode), ("gi", gi), ("ci", ci)):
+        (tmp_path / name).write_text("".join(f"{word}\n" for word in text.split()))
+    conf = tmp_path / "mig.conf"
+    conf.write_text(f"{WELL} {wanted}\n")
+    done = subprocess.run(
+        ("sh", "-s", "--", str(conf)),
+        input=resources.script("mig/apply"),
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}", "STATE": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done, (tmp_path / "mode").read_text().strip(), (tmp_path / "gi").read_text().split()
+
+
+def test_a_layout_without_room_leaves_the_one_that_was_there(tmp_path: Path) -> None:
+    had = "3g.40gb 1g.10gb"
+    done, mode, instances = partition(tmp_path, "3g.40gb,3g.40gb,1g.10gb", mode="Enabled", gi=had, ci=had)
+    assert (done.returncode, mode, instances) == (1, "Enabled", had.split()), done.stderr
+    assert "no room for 3g.40gb,3g.40gb,1g.10gb" in done.stderr
+
+
+def test_a_layout_without_room_leaves_no_gpu_in_mig_mode_that_was_whole(tmp_path: Path) -> None:
+    done, mode, instances = partition(tmp_path, "3g.40gb,3g.40gb,1g.10gb", mode="Disabled")
+    assert (done.returncode, mode, instances) == (1, "Disabled", []), done.stderr
+
+
+def test_gpu_instances_without_compute_instances_are_cleared_too(tmp_path: Path) -> None:
+    done, _, instances = partition(tmp_path, "3g.40gb,3g.40gb", mode="Enabled", gi="3g.40gb 1g.10gb")
+    assert (done.returncode, instances) == (0, ["3g.40gb", "3g.40gb"]), done.stderr
+
+
+def test_the_largest_instances_are_created_first(tmp_path: Path) -> None:
+    partition(tmp_path, "1g.5gb,1g.10gb,1g.10gb+me,2g.20gb,3g.40gb", mode="Enabled")
+    assert "-cgi 3g.40gb,2g.20gb,1g.10gb,1g.10gb+me,1g.5gb -C" in (tmp_path / "calls").read_text()

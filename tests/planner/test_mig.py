@@ -76,13 +76,31 @@ def test_lines_of_the_layout_file(text: str, lines: list[str]) -> None:
         ("all=1g.10gb:8", "no room for 8 x 1g.10gb"),
         ("all=1g.5gb:1", "no room for 1 x 1g.5gb"),
         ("all=4g.40gb,2g.20gb:2", "asks for 8 slices"),
+        ("all=3g.40gb:2,1g.10gb", "asks for 9 memory slices, and H100 SXM5 80GB has 8"),
+        ("all=1g.20gb:4,1g.10gb", "asks for 9 memory slices"),
         ("20b5=1g.10gb", "no GPU here is one that the MIG layout names"),
     ],
-    ids=["too many", "another GPU's profile", "too large together", "a GPU that is not here"],
+    ids=[
+        "too many",
+        "another GPU's profile",
+        "too large together",
+        "too much memory",
+        "double memory",
+        "a GPU that is not here",
+    ],
 )
 def test_layouts_that_do_not_fit_are_refused(text: str, says: str) -> None:
     with pytest.raises(UnsupportedHost, match=says):
         outcome(models("Disabled"), text)
+
+
+def test_what_nvidia_calls_balanced_and_each_profile_at_its_most_fit_every_gpu() -> None:
+    """The names of profiles round their memory: seven 1g.23gb and 1g.45gb:4 are of 180 GB."""
+    for known in CATALOG.mig_sets:
+        for profiles in (known.balanced, *({name: most} for name, most in known.profiles.items())):
+            if profiles:
+                text = "all=" + ",".join(f"{name}:{count}" for name, count in profiles.items())
+                assert layout(models("Disabled", ids=known.ids[0]), text), known
 
 
 def test_a_gpu_without_mig_is_refused() -> None:

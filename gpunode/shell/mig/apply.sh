@@ -5,13 +5,18 @@ set -u
 status=0
 say() { echo "gpunode-mig: $*" >&2; }
 mode() { nvidia-smi -i "$1" --query-gpu="mig.mode.$2" --format=csv,noheader 2>/dev/null | head -n 1; }
-# Lines "  MIG 1g.10gb     Device  0: (UUID: ...)" of nvidia-smi -L, as one sorted word.
-present() { nvidia-smi -L -i "$1" | sed -n 's/^ *MIG \([^ ]*\) .*/\1/p' | sort | paste -s -d , -; }
-sorted() { printf '%s\n' "$1" | tr , '\n' | sort | paste -s -d , -; }
+# As one word, the largest first: nvidia-smi creates them in this order, and a small one may stand where a large one fits.
+in_order() { sort -t . -k 1,1nr -k 2,2nr -k 2 | paste -s -d , -; }
+# Lines "  MIG 1g.10gb     Device  0: (UUID: ...)" of nvidia-smi -L.
+present() { nvidia-smi -L -i "$1" | sed -n 's/^ *MIG \([^ ]*\) .*/\1/p' | in_order; }
+sorted() { printf '%s\n' "$1" | tr , '\n' | in_order; }
+create() { nvidia-smi mig -i "$1" -cgi "$2" -C >/dev/null; }
 
-clear_instances() { # compute instances first; an empty GPU has none, which nvidia-smi calls an error
-    [ -n "$(present "$1")" ] || return 0
-    nvidia-smi mig -i "$1" -dci >/dev/null && nvidia-smi mig -i "$1" -dgi >/dev/null
+# Compute instances first. nvidia-smi -L lists those alone, so one that is without them is not seen. 6: there is none.
+clear_instances() {
+    for kind in -dci -dgi; do
+        nvidia-smi mig -i "$1" "$kind" >/dev/null || [ $? -eq 6 ] || return 1
+    done
 }
 
 switch_mode() { # ADDRESS Enabled|Disabled
@@ -20,6 +25,12 @@ switch_mode() { # ADDRESS Enabled|Disabled
     [ "$(mode "$1" current)" = "$2" ] && return 0
     nvidia-smi -i "$1" --gpu-reset >/dev/null 2>&1 # Ampere wants one; it fails while the fabric holds the GPU
     [ "$(mode "$1" current)" = "$2" ]
+}
+
+put_back() { # ADDRESS MODE PROFILES, as they were before a layout that did not fit
+    clear_instances "$1" || return 1
+    [ "$(mode "$1" current)" = "$2" ] || switch_mode "$1" "$2" || return 1
+    [ -z "$3" ] || create "$1" "$3"
 }
 
 partition() { # ADDRESS PROFILES
@@ -32,7 +43,8 @@ partition() { # ADDRESS PROFILES
             ;;
     esac
     [ "$current" = "$wanted" ] && [ "$(present "$1")" = "$profiles" ] && return 0
-    if [ "$(mode "$1" current)" = Enabled ] && ! clear_instances "$1"; then
+    before=$(present "$1")
+    if [ "$current" = Enabled ] && ! clear_instances "$1"; then
         say "$1: its instances are in use"
         return 65
     fi
@@ -41,7 +53,11 @@ partition() { # ADDRESS PROFILES
         say "$1: MIG mode is $wanted after a reset of the GPU"
         return 66
     fi
-    [ -z "$profiles" ] || nvidia-smi mig -i "$1" -cgi "$profiles" -C >/dev/null || { say "$1: no room for $2"; return 1; }
+    if [ -n "$profiles" ] && ! create "$1" "$profiles"; then
+        say "$1: no room for $2"
+        put_back "$1" "$current" "$before" || say "$1: ${before:-MIG mode $current}, as before, could not be put back"
+        return 1
+    fi
     say "$1: ${profiles:-MIG is off}"
 }
 
