@@ -44,6 +44,8 @@ def mig_outcome(site: Site) -> Step | Kept | None:
             MIG_STEP, f"the MIG layout is not set up: {here}; setup applies it on the machine itself", beware=True
         )
     lines = _lines(site, site.spec.mig)
+    if not lines and not site.host.file(LAYOUT).exists:
+        return Kept(MIG_STEP, "no GPU that the MIG layout switches off is capable of MIG")
     text = "".join(f"{address} {profiles}\n" for address, profiles in lines)
     different = [address for address, profiles in lines if not _is_laid_out(_seen(site, address), profiles)]
     files = _files(site, f"# PCI address and MIG instances of each GPU, written by gpunode\n{text}")
@@ -94,13 +96,17 @@ def reset_reason(site: Site) -> str | None:
 
 
 def _lines(site: Site, layouts: Sequence[MigLayout]) -> list[tuple[str, str]]:
-    """(PCI address, "1g.10gb,1g.10gb" or "off") of each GPU that a layout speaks of, in bus order."""
-    found = []
-    for gpu in own_gpus(site.host):
-        layout = _layout_of(site, gpu, layouts)
-        if layout is not None:
-            found.append((gpu.address, _profiles(site, gpu, layout)))
-    if not found:
+    """(PCI address, "1g.10gb,1g.10gb" or "off") of each GPU that a layout speaks of, in bus order.
+
+    One that is not capable of MIG is off, and is not in it: nvidia-smi refuses to switch it off.
+    """
+    asked = [(gpu, layout) for gpu in own_gpus(site.host) if (layout := _layout_of(site, gpu, layouts)) is not None]
+    found = [
+        (gpu.address, _profiles(site, gpu, layout))
+        for gpu, layout in asked
+        if layout.profiles or _is_capable(site, gpu)
+    ]
+    if not asked:
         here = sorted({f"{site.catalog.gpu_model(g.device).name} ({g.device})" for g in own_gpus(site.host)})
         raise UnsupportedHost(
             f"{site.host.hostname}: no GPU here is one that the MIG layout names",
@@ -277,7 +283,7 @@ def _refuse_in_use(site: Site, different: Sequence[str]) -> None:
 
 def _title(site: Site, lines: Sequence[tuple[str, str]], different: Sequence[str]) -> str:
     shapes = Counter(_short(profiles) for _, profiles in lines)
-    what = "; ".join(f"{shape} on {n} GPU{'s' if n > 1 else ''}" for shape, n in shapes.items())
+    what = "; ".join(f"{shape} on {n} GPU{'s' if n > 1 else ''}" for shape, n in shapes.items()) or "MIG on no GPU"
     return what + (", at every boot" if site.systemd else "") + ("" if different else " (applied already)")
 
 

@@ -112,7 +112,8 @@ def partition(
 ) -> tuple[subprocess.CompletedProcess[str], str, list[str]]:
     """What the script said, then the GPU's mode and its GPU instances."""
     tool(tmp_path, "nvidia-smi", ROOM)
-    for name, text in (("mode", mode), ("gi", gi), ("ci", ci)):
+    (tmp_path / "mode").write_text(f"{mode}\n")
+    for name, text in (("gi", gi), ("ci", ci)):
         (tmp_path / name).write_text("".join(f"{word}\n" for word in text.split()))
     conf = tmp_path / "mig.conf"
     conf.write_text(f"{WELL} {wanted}\n")
@@ -147,3 +148,10 @@ def test_gpu_instances_without_compute_instances_are_cleared_too(tmp_path: Path)
 def test_the_largest_instances_are_created_first(tmp_path: Path) -> None:
     partition(tmp_path, "1g.5gb,1g.10gb,1g.10gb+me,2g.20gb,3g.40gb", mode="Enabled")
     assert "-cgi 3g.40gb,2g.20gb,1g.10gb,1g.10gb+me,1g.5gb -C" in (tmp_path / "calls").read_text()
+
+
+@pytest.mark.parametrize("mode", ["[N/A]", "N/A", "[Not Supported]"])
+def test_a_gpu_that_is_not_capable_of_mig_is_off_already(mode: str, tmp_path: Path) -> None:
+    done, _, _ = partition(tmp_path, "off", mode=mode)
+    assert done.returncode == 0, done.stderr
+    assert "-mig " not in (tmp_path / "calls").read_text()

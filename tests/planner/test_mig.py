@@ -295,3 +295,19 @@ def test_without_systemd_no_boot_is_promised() -> None:
     assert isinstance(kept, Kept)
     assert "at every boot" not in kept.text
     assert kept.beware
+
+
+def test_gpus_that_are_not_capable_of_mig_are_off_and_not_in_the_layouts_file() -> None:
+    kept = outcome(models(None, ids=L4), "all=off")
+    assert isinstance(kept, Kept)
+    assert kept.text == "no GPU that the MIG layout switches off is capable of MIG"
+    mixed = models("Disabled", None)
+    mixed = replace(mixed, pci=(mixed.pci[0], replace(mixed.pci[1], device=L4)))
+    written = layout(mixed, "2330=off,27b8=off")
+    assert "0000:19:00.0 off" in written
+    assert "0000:1a:00.0" not in written
+
+
+def test_a_layouts_file_that_names_a_gpu_without_mig_is_written_anew() -> None:
+    old = {LAYOUT: FileFacts(LAYOUT, "0000:19:00.0 off\n")}
+    assert "0000:19:00.0" not in layout(replace(models(None, ids=L4), files=old), "all=off")

@@ -36,6 +36,8 @@ put_back() { # ADDRESS MODE PROFILES, as they were before a layout that did not 
 partition() { # ADDRESS PROFILES
     if [ "$2" = off ]; then wanted=Disabled profiles=; else wanted=Enabled profiles=$(sorted "$2"); fi
     current=$(mode "$1" current)
+    # One that is not capable of MIG is off.
+    case "$2 $current" in 'off [N/A]' | 'off N/A' | 'off [Not Supported]' | 'off Not Supported') return 0 ;; esac
     case $current in
         *'GPU is lost'* | *'GPU requires reset'* | '[Unknown Error]' | 'Unknown Error' | 'ERR!' | 'Unable to determine'*)
             say "$1: left out, nvidia-smi shows no MIG mode: $current" # the boot that brings it back applies its layout
