@@ -9,6 +9,7 @@ from functools import partial
 from gpunode import resources
 from gpunode.advice import typed
 from gpunode.catalog.gpus import GpuModel
+from gpunode.catalog.runtimes import kubernetes_distributions
 from gpunode.errors import HostBusy, UnsupportedHost
 from gpunode.model.action import Action, PutFile, Run
 from gpunode.model.facts import PciDevice
@@ -239,7 +240,10 @@ def _is_laid_out(gpu: SmiGpu | None, profiles: str) -> bool:
 
 def _files(site: Site, layout: str) -> list[PutFile]:
     """Those of layout, script and unit that are not as they should be."""
-    unit = resources.render("systemd/gpunode-mig.service.j2", script=SCRIPT, layout=LAYOUT)
+    embedded = " ".join(
+        dict.fromkeys(unit for one in kubernetes_distributions() for unit in (*one.units, *one.kubelet_units))
+    )
+    unit = resources.render("systemd/gpunode-mig.service.j2", script=SCRIPT, layout=LAYOUT, embedded=embedded)
     wanted = (
         (LAYOUT, layout),
         (SCRIPT, resources.script("mig/apply")),

@@ -8,6 +8,7 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.errors import UnsupportedHost, UsageError
+from gpunode.facts.logs import UNITS
 from gpunode.model.action import PutFile, Run
 from gpunode.model.facts import DriverFacts, HostFacts, ServiceFacts
 from gpunode.model.files import FileFacts
@@ -20,6 +21,8 @@ from gpunode.planner.site import survey
 from tests.planner.builders import H100, L4, gpus, host
 
 CATALOG = load_catalog()
+# Of them the support bundle takes logs: all of engines and Kubernetes, and NVIDIA's and gpunode's own.
+ENGINES = [unit for unit in UNITS if not unit.startswith(("nvidia-", "gpunode-"))]
 SEVEN = "1g.10gb," * 6 + "1g.10gb"
 
 
@@ -311,3 +314,12 @@ def test_gpus_that_are_not_capable_of_mig_are_off_and_not_in_the_layouts_file() 
 def test_a_layouts_file_that_names_a_gpu_without_mig_is_written_anew() -> None:
     old = {LAYOUT: FileFacts(LAYOUT, "0000:19:00.0 off\n")}
     assert "0000:19:00.0" not in layout(replace(models(None, ids=L4), files=old), "all=off")
+
+
+@pytest.mark.parametrize("started", ["docker.service", "podman.service", "podman-restart.service", *ENGINES])
+def test_nothing_that_starts_containers_comes_before_the_layout(started: str) -> None:
+    step = outcome(models("Disabled"), "all=7g.80gb")
+    assert isinstance(step, Step)
+    unit = next(a.text for a in step.actions if isinstance(a, PutFile) and a.path == UNIT_PATH)
+    before = [line.partition("=")[2] for line in unit.splitlines() if line.startswith("Before=")]
+    assert started in " ".join(before).split()
