@@ -74,6 +74,14 @@ def test_all_of_a_whole_host_is_in_its_lock_and_is_read_back() -> None:
     )  # fmt: skip
 
 
+def test_a_gpu_in_mig_mode_without_an_instance_is_not_locked_as_off() -> None:
+    empty = h.smi(h.seen(mig_mode="Enabled", mig_pending="Enabled"))
+    why = f"{h.GPU.address} is in MIG mode without an instance"
+    for keys, unknown in (settings(empty), snapshot(empty, load_catalog())):
+        assert "mig" not in keys
+        assert unknown["mig"] == why
+
+
 @pytest.mark.parametrize(("held", "hold"), [("nvidia-*", "true"), ("*nvidia*", "true"), ("docker*", "false")])
 def test_a_driver_that_a_pattern_pins_is_pinned(held: str, hold: str) -> None:
     pinned = replace(h.READY, packages=replace(h.READY.packages, held=frozenset({held})))

@@ -197,6 +197,8 @@ def mig(host: HostFacts) -> Seen:
     listed = [gpu for gpu, _ in modes]
     if hidden := [gpu for gpu in listed if len(gpu.mig_profiles) < (gpu.health.use.mig_devices or 0)]:
         return NotApplicable(f"nvidia-smi -L does not name the instances of {named(hidden)}")
+    if empty := [gpu for gpu in listed if gpu.mig_mode == "Enabled" and not gpu.mig_profiles]:
+        return NotApplicable(f"{named(empty)} is in MIG mode without an instance")  # off is no MIG mode
     layouts = set(map(_layout, listed))
     if len(layouts) == 1:
         return (f"all={layouts.pop()}",)
