@@ -9,7 +9,6 @@ from gpunode.model.installed import installed_source, installed_version, lead_pa
 from gpunode.model.platforms import platform_origin
 from gpunode.model.report import NotApplicable
 from gpunode.model.spec import TOOLKIT_CONFIG
-from gpunode.packages.pins import named_by
 
 _HANDLER = "nvidia"
 _NONE = NotApplicable("there is none")
@@ -63,6 +62,8 @@ def _alike(engines: list[RuntimeFacts], values: list[bool | None]) -> str | NotA
 
 
 def _held(host: HostFacts) -> str | NotApplicable:
+    from gpunode.packages.pins import named_by
+
     lead = lead_package(host)
     if lead is None:
         return NotApplicable("no package stands for the driver")

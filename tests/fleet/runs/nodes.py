@@ -45,7 +45,10 @@ mount --bind {here}/apt-get /usr/bin/apt-get
 mount -t tmpfs none /var/lib
 mkdir -p /var/lib/dpkg/info /var/lib/dpkg/updates
 cp {here}/status /var/lib/dpkg/status
-mount --bind {here} {here}
+mount --bind {here} /mnt
+mount -t tmpfs none /tmp
+mkdir -p {here}
+mount --bind /mnt {here}
 mount -o remount,bind,ro /
 echo ready
 exec sleep 3600
