@@ -163,7 +163,7 @@ class Transport(paramiko.Transport):
     def __init__(self, link: socket.socket | paramiko.Channel) -> None:
         super().__init__(link)
         self.packetizer = BoundedPackets(link)  # type: ignore[arg-type]  # a Channel will do, as for its superclass
-        self._one_by_one = threading.Lock()
+        self._one_by_one = threading.RLock()  # a forgotten channel closes itself wherever memory is collected
 
     @property
     def preferred_keys(self) -> tuple[str, ...]:
