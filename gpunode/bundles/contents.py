@@ -35,9 +35,9 @@ class Origin:
     suite: str  # "/" of a flat one, REPODATA of one for rpm
     components: tuple[str, ...]
     path: str  # where the bundle has it
-    key_url: str = ""  # of a vendor's: its key, and the fingerprints of which it must have one
+    key_url: str = ""  # of a vendor's: its key, and the pins (fetch_key.sh) of which it must have one
     key_path: str = ""  # where the bundle has that key
-    fingerprints: tuple[str, ...] = ()
+    key_pins: tuple[str, ...] = ()
     keyring: str = ""  # of an archive: a file on this machine
     signs_packages: bool = True  # rpm: each is signed by itself; False: the index is, and has their hashes
 
@@ -188,10 +188,10 @@ def _vendor(
     tools = tools.replace("$(ARCH)", DEB_MACHINES[target.machine]).replace("$basearch", target.machine)
     tools = f"{tools.rstrip('/')}/"
     key = f"{url}{distro.key_file or 'cuda-archive-keyring.gpg'}"
-    pinned = (distro.fingerprint,) if distro.fingerprint else ()
     cuda = Origin(
-        "cuda", _from(url, mirror), suite, (), _place(url), _from(key, mirror), _place(key), (*pinned, *trusted)
-    )
+        "cuda", _from(url, mirror), suite, (), _place(url), _from(key, mirror), _place(key),
+        (*distro.key_pins, *trusted),
+    )  # fmt: skip
     toolkit_key = catalog.toolkit.key_url
     return cuda, Origin(
         "toolkit", _from(tools, mirror), suite, (), _place(tools), _from(toolkit_key, mirror), _place(toolkit_key),

@@ -34,7 +34,7 @@ def fetched(transport: Transport, work: Path, contents: Contents, status: bytes)
 
 
 def _fetch_key(transport: Transport, origin: Origin, place: Path) -> None:
-    done = run_script(transport, "repos/fetch_key", KEY_S, origin.key_url, str(place), *origin.fingerprints)
+    done = run_script(transport, "repos/fetch_key", KEY_S, origin.key_url, str(place), *origin.key_pins)
     if done.code:
         raise StepFailed(
             f"the key of {origin.url} is not to be believed, or cannot be fetched",

@@ -7,6 +7,7 @@ from dataclasses import replace
 from gpunode.catalog.rows import Row, rows
 from gpunode.model.driver import Grade, ModuleFlavour
 from gpunode.model.facts import OsFacts
+from gpunode.model.key_pins import CHECKSUM
 from gpunode.values import dataclass
 
 # Where DKMS keeps its signing key unless its framework.conf says otherwise (dkms(8), mok_signing_key).
@@ -86,6 +87,7 @@ class Distro:
     manager: str
     key_file: str | None
     fingerprint: str | None  # 40 hex digits; None: not known to anybody we could ask
+    key_checksum: str | None  # sha256 of the key's file without its Version line, where NVIDIA publishes that alone
     select: str
     headers: tuple[str, ...]
     kernels: tuple[OtherKernel, ...]
@@ -114,6 +116,12 @@ class Distro:
     def packaged(self) -> str:
         """Whose packages they are: its own, or those of what it is made from."""
         return self.base or self.name
+
+    @property
+    def key_pins(self) -> tuple[str, ...]:
+        """What its key in NVIDIA's repository is known by (model/key_pins.py); (): --trust-key has to name it."""
+        checksum = f"{CHECKSUM}{self.key_checksum}" if self.key_checksum else None
+        return tuple(pin for pin in (self.fingerprint, checksum) if pin)
 
     def matches(self, os: OsFacts) -> bool:
         if os.id != self.id:
@@ -162,6 +170,7 @@ def derivative(os: OsFacts, like: Distro) -> Distro:
         platform=None,
         key_file=None,
         fingerprint=None,
+        key_checksum=None,
         kernels=(),
         cuda=None,
         archive=None,
@@ -189,6 +198,7 @@ def _distro(row: Row) -> Distro:
         manager=row.text("manager"),
         key_file=key.maybe_text("file"),
         fingerprint=key.maybe_text("fingerprint"),
+        key_checksum=key.maybe_text("sha256"),
         select=select,
         headers=row.texts("headers"),
         kernels=tuple(_kernel(other) for other in row.maybe_rows("kernels")),

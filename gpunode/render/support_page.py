@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from gpunode.model.key_pins import key_name
+
 if TYPE_CHECKING:
     from gpunode.catalog.distros import Distro, OtherKernel, PackageSource
     from gpunode.catalog.gpus import Architecture
@@ -105,8 +107,9 @@ def support_text(known: Catalog) -> str:
             [_distro(distro, known) for distro in known.distros],
         ),
         "Where no driver is supported, `--only toolkit,runtime` sets up toolkit and engines; the refusal names a way.",
-        "*Key*: the repository's signing key is pinned by its full fingerprint. Where none is published, "
-        "`--trust-key FINGERPRINT` names it;\na key is never trusted unseen.",
+        "*Key*: the repository's signing key is pinned by its full fingerprint, or by its file's checksum where NVIDIA "
+        "publishes that alone.\nWhere neither is published, `--trust-key FINGERPRINT` names it; a key is never trusted "
+        "unseen.",
         "## Kernels",
         "The headers of a distribution's own kernels are installed for every kernel that may boot. "
         "These kernels have other names for them:",
@@ -153,7 +156,8 @@ def _distro(d: Distro, known: Catalog) -> tuple[str, ...]:
         return name, d.manager, f"not supported: {d.refused}", "-", "-", "-"
     signed = [s for source in (d.cuda, d.archive) if source for s in source.sets if s.signed]
     boot = "signed modules" if signed else "a key is enrolled at the console"
-    key = "-" if d.cuda is None else f"`{d.fingerprint[-8:]}`" if d.fingerprint else "`--trust-key`"
+    named = key_name(d.key_pins, d.key_file or "") if d.key_pins else "--trust-key"
+    key = f"`{named}`" if d.cuda else "-"
     machines = f" ({', '.join(d.machines)})" if d.cuda and len(d.machines) == 1 else ""
     return name, d.manager, _offers(d.cuda, known) + machines, _offers(d.archive, known), boot, key
 

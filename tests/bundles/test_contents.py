@@ -40,7 +40,7 @@ def test_it_is_a_mirror_at_the_vendors_own_paths_with_the_pinned_keys() -> None:
     cuda, toolkit = contents().origins
     assert cuda.path == "vendor/compute/cuda/repos/debian12/x86_64"
     assert cuda.key_path == "vendor/compute/cuda/repos/debian12/x86_64/3bf863cc.pub"
-    assert cuda.fingerprints == ("EB693B3035CD5710E231E123A4B469963BF863CC",)
+    assert cuda.key_pins == ("EB693B3035CD5710E231E123A4B469963BF863CC",)
     assert toolkit.path == "vendor/libnvidia-container/stable/deb/amd64"
     assert toolkit.key_path == "vendor/libnvidia-container/gpgkey"
     assert toolkit.url == "https://nvidia.github.io/libnvidia-container/stable/deb/amd64/"

@@ -129,6 +129,8 @@ def test_every_repository_is_reached_by_https_and_its_key_is_whole(distro: Distr
     if distro.fingerprint:
         assert re.fullmatch(r"[0-9A-F]{40}", distro.fingerprint)
         assert distro.fingerprint.endswith((distro.key_file or "-").split(".")[0].upper())
+    if distro.key_checksum:
+        assert re.fullmatch(r"[0-9a-f]{64}", distro.key_checksum)
 
 
 @pytest.mark.parametrize(("distro", "names"), SETS)
@@ -169,7 +171,7 @@ def test_what_is_installed_from_an_address_is_checked_against_a_pinned_key(distr
 
 
 def test_where_a_key_is_unknown_no_other_source_would_have_to_be_named() -> None:
-    assert [d.name for d in C.distros if d.cuda and d.fingerprint is None and d.archive] == []
+    assert [d.name for d in C.distros if d.cuda and not d.key_pins and d.archive] == []
 
 
 def test_no_two_rows_stand_for_one_release() -> None:

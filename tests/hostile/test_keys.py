@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -21,13 +22,13 @@ pytestmark = pytest.mark.skipif(shutil.which("gpg") is None, reason="gpg is not 
 
 
 def fetch(
-    tmp_path: Path, served: bytes | Path, *pinned: Key, keyring: str = "trusted.asc", path: str = ""
+    tmp_path: Path, served: bytes | Path, *pinned: Key | str, keyring: str = "trusted.asc", path: str = ""
 ) -> subprocess.CompletedProcess[str]:
     """What the script makes of a file; `path` comes first in PATH."""
     file = served if isinstance(served, Path) else tmp_path / "served"
     if isinstance(served, bytes):
         file.write_bytes(served)
-    wanted = [key.fingerprint for key in pinned or (VENDOR,)]
+    wanted = [key if isinstance(key, str) else key.fingerprint for key in pinned or (VENDOR,)]
     words = ("sh", "-c", f'ulimit -f {FILE_LIMIT}; exec sh "$@"', "sh", str(SCRIPT), f"file://{file}")
     env = {"PATH": f"{path}:{os.environ['PATH']}".lstrip(":"), "TMPDIR": str(tmp_path)}
     return subprocess.run(
@@ -108,6 +109,46 @@ def test_a_file_that_hides_the_pinned_key_is_refused_and_the_old_keyring_stays(t
     assert (tmp_path / "trusted.asc").read_bytes() == before
     assert not list(tmp_path.glob("*.gpunode-new"))
     assert not list(tmp_path.glob("tmp.*"))
+
+
+def pinned_whole(file: bytes) -> str:
+    """As NVIDIA's image pins it: sed '/^Version/d' KEY | sha256sum."""
+    kept = [line for line in file.splitlines(keepends=True) if not line.startswith(b"Version")]
+    return f"sha256:{hashlib.sha256(b''.join(kept)).hexdigest()}"
+
+
+def with_version(block: bytes) -> bytes:
+    head, line, rest = armored(block).partition(b"\n")
+    return head + line + b"Version: GnuPG v2.0.22 (GNU/Linux)\n" + rest
+
+
+@pytest.mark.parametrize("served", [armored(VENDOR.block), with_version(VENDOR.block)], ids=["plain", "with a version"])
+def test_a_file_that_is_pinned_whole_is_taken_without_its_version(tmp_path: Path, served: bytes) -> None:
+    done = fetch(tmp_path, served, pinned_whole(served))
+    assert done.returncode == 0, done.stderr
+    assert f"trusted {VENDOR.fingerprint} from" in done.stdout
+    assert (tmp_path / "trusted.asc").read_bytes() == armored(VENDOR.block)
+    assert held(tmp_path) == [VENDOR.fingerprint]
+
+
+@pytest.mark.parametrize(
+    "served",
+    [armored(VENDOR.block) + armored(STRANGER.block), armored(STRANGER.block), with_version(VENDOR.block)[:-1], b""],
+    ids=["a key more", "another key", "a byte less", "nothing"],
+)
+def test_a_file_that_is_pinned_whole_and_differs_is_refused(tmp_path: Path, served: bytes) -> None:
+    expected = pinned_whole(armored(VENDOR.block))
+    done = fetch(tmp_path, served, expected)
+    assert done.returncode == 65, done.stdout
+    assert pinned_whole(served) in done.stderr
+    assert f"expected {expected}" in done.stderr
+    assert not (tmp_path / "trusted.asc").exists()
+
+
+def test_next_to_a_file_that_is_pinned_whole_a_fingerprint_counts_as_ever(tmp_path: Path) -> None:
+    done = fetch(tmp_path, STRANGER.block + VENDOR.block, pinned_whole(armored(VENDOR.block)), VENDOR)
+    assert done.returncode == 0, done.stderr
+    assert held(tmp_path) == [VENDOR.fingerprint]
 
 
 def test_behind_the_strangers_key_the_pinned_one_is_taken_alone_or_not_at_all(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from gpunode.catalog.load import load_catalog
 from gpunode.errors import UnsupportedHost
 from gpunode.model.action import PutFile
 from gpunode.model.files import FileFacts
+from gpunode.model.packages import PackageFacts
 from gpunode.model.plan import Plan
 from gpunode.model.spec import Spec
 from gpunode.packages.entries import read_entry
@@ -275,6 +276,29 @@ def garbled(rng: random.Random, text: str) -> str:
     return text
 
 
+EL10_KEY = "/etc/pki/rpm-gpg/gpunode-cuda.key"
+EL10_SUM = "afbea87d3b979b3788ef34223aeeb323ade481128e2c133723ae99b8a51368bb"  # as NVIDIA's own image pins it
+
+
+def set_up_again(keyring_sha256: str, primaries: tuple[str, ...], key: str = EL10_KEY, own: bool = True) -> bool:
+    """Whether a host of EL 10, whose key is pinned by its file, gets the repository that it has already."""
+    bare = make_plan(host(T4, os="rocky-10"), Spec(), CATALOG)
+    written = next(a for s in bare.steps if s.id == "repo.cuda" for a in s.actions if isinstance(a, PutFile))
+    text = written.text.replace(EL10_KEY, key)
+    file = FileFacts(written.path if own else f"{REPOS}/nvidia.repo", text, "1" * 64)
+    there = packages({}, sources=(file,), primaries={key: primaries}, keys={key: keyring_sha256}, manager="dnf")
+    return added(make_plan(host(T4, os="rocky-10", packages=there), Spec(), CATALOG))
+
+
+def test_a_key_file_that_is_pinned_whole_counts_by_its_checksum_alone() -> None:
+    assert not set_up_again(EL10_SUM, (STRANGER,))  # whoever's it is: nobody published its fingerprint
+    assert not set_up_again(EL10_SUM, (STRANGER,), RPM_KEY, own=False)
+    assert set_up_again("0" * 64, (STRANGER,))
+    assert set_up_again("0" * 64, ("00000000000000000000000000000000CDF6BA43",))
+    assert set_up_again(EL10_SUM, ())  # not root's alone, or no keyring
+    assert set_up_again("0" * 64, (STRANGER,), RPM_KEY, own=False)
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_a_garbled_entry_is_judged_or_left_alone(seed: int) -> None:
     """Whatever it says by then: an answer, and no exception."""
@@ -288,7 +312,7 @@ def test_a_garbled_entry_is_judged_or_left_alone(seed: int) -> None:
         if read is not None:
             for judge in (claim, rpm):
                 assert judge.concerns(read) in (True, False)
-                assert judge.fault(read, PRIMARIES) != ""
+                assert judge.fault(read, PackageFacts(primaries=PRIMARIES)) != ""
 
 
 @pytest.mark.parametrize(
@@ -308,6 +332,6 @@ def test_judging_is_linear(name: str, piece: str, frame: str) -> None:
     def judged(text: str) -> None:
         read = read_entry(name, text)
         assert read is None or not claim.concerns(read)
-        assert read is None or claim.fault(read, PRIMARIES)
+        assert read is None or claim.fault(read, PackageFacts(primaries=PRIMARIES))
 
     assert_linear(judged, lambda size: frame.format(piece * (size // len(piece))), short=64_000)

@@ -12,7 +12,7 @@ from tests.recorded.images import IMAGES
 from tests.recorded.kubelets import KUBELETS
 from tests.recorded.more_hosts import MORE
 from tests.recorded.nodes import NODES
-from tests.recorded.nouns import HGX_NVLINK5, TRUST, GpuModel, Recipe, debian, enterprise, ubuntu
+from tests.recorded.nouns import HGX_NVLINK5, GpuModel, Recipe, debian, enterprise, ubuntu
 from tests.recorded.own_systems import OWN_SYSTEMS
 from tests.recorded.sick import SICK
 from tests.recorded.whole import WHOLE
@@ -141,12 +141,11 @@ RECIPES = (
     ),
     Recipe(
         "el10-h200",
-        "2 × H200 on RHEL 10; needs --trust-key, for the key's full fingerprint is not published",
+        "2 × H200 on RHEL 10, whose key NVIDIA pins by its file's checksum",
         EL10,
         (H200,),
         containerd="2.1.4",
         containerd_config=CONTAINERD_V3,
-        options=TRUST,
     ),
     Recipe("ubuntu2204-k80", "a K80: refused, with the reason", UBUNTU2204, (K80,), docker="28.2.2"),
     Recipe(

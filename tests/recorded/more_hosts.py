@@ -255,12 +255,11 @@ MORE = (
         (B200,),
         containerd="2.1.4",
         marks=HGX_NVLINK5,
-        options=TRUST,
     ),
     Recipe("alma8-p40", "4 × P40 on AlmaLinux 8: Pascal gets 580, proprietary", ALMA8, (P40,), docker="26.1.3"),
-    Recipe("alma10-h100", "2 × H100 NVL on AlmaLinux 10", ALMA10, (H100_NVL,), docker="28.5.2", options=TRUST),
+    Recipe("alma10-h100", "2 × H100 NVL on AlmaLinux 10", ALMA10, (H100_NVL,), docker="28.5.2"),
     Recipe("stream9-a30", "2 × A30 on CentOS Stream 9", STREAM9, (A30,), docker="28.5.2"),
-    Recipe("stream10-l4", "2 × L4 on CentOS Stream 10", STREAM10, (L4,), docker="28.5.2", options=TRUST),
+    Recipe("stream10-l4", "2 × L4 on CentOS Stream 10", STREAM10, (L4,), docker="28.5.2"),
     Recipe("oracle8-v100s", "2 × V100S on Oracle Linux 8", ORACLE8, (V100S,), docker="26.1.3"),
     Recipe(
         "oracle9-a100",
@@ -277,7 +276,7 @@ MORE = (
         (A100,),
         docker="28.5.2",
     ),
-    Recipe("oracle10-h100", "2 × H100 PCIe on Oracle Linux 10", ORACLE10, (H100_PCIE,), docker="28.5.2", options=TRUST),
+    Recipe("oracle10-h100", "2 × H100 PCIe on Oracle Linux 10", ORACLE10, (H100_PCIE,), docker="28.5.2"),
     Recipe(
         "centos7-v100",
         "4 × V100 on CentOS 7: the last branch that was built for it",

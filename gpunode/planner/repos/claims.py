@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from urllib.parse import unquote, urlsplit
 
+from gpunode.model.key_pins import CHECKSUM
+from gpunode.model.packages import PackageFacts
 from gpunode.packages.entries import Entry
 from gpunode.packages.openpgp import inline_key, primary_fingerprints
 from gpunode.values import dataclass
@@ -17,7 +19,6 @@ HARMLESS = {"signed-by", "arch", "architectures", "lang", "languages", "target",
 HARMLESS |= {"components", "description"}
 YES, NO = ("1", "yes", "true", "on"), ("0", "no", "false", "off")
 SYSTEM_DIRECTORIES = ("/etc/", "/usr/")  # where only root writes
-Keyrings = Mapping[str, tuple[str, ...]]  # path -> fingerprints of its primary keys; () when it cannot be read
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Claim:
 
     title: str  # "NVIDIA's CUDA repository"
     url: str  # with apt's $(ARCH) or dnf's $basearch in it
-    pinned: frozenset[str]  # primary fingerprints, of which its keyring holds one or more, and no other
+    pinned: frozenset[str]  # primary fingerprints, of which its keyring holds one or more, no other; or its sum
     machine: str  # uname -m
     signed_index: bool = True  # the host's manager can be relied on to check the signature of an index
 
@@ -35,15 +36,15 @@ class Claim:
         wanted = self._place(self.url)
         return any(self._place(address) == wanted for address in entry.addresses)
 
-    def fault(self, entry: Entry, keyrings: Keyrings) -> str | None:
+    def fault(self, entry: Entry, packages: PackageFacts) -> str | None:
         """Why an entry that names this repository is not to be believed; None when it is right."""
         faults = self._rpm(entry) if "rpm" in entry.kinds else self._apt(entry)
         first = next((fault for fault in (*self._common(entry), *faults)), None)
-        return first or self._key_fault(entry, keyrings)
+        return first or self._key_fault(entry, packages)
 
-    def owns(self, keyring: str, keyrings: Keyrings) -> bool:
+    def owns(self, keyring: str, packages: PackageFacts) -> bool:
         """This key file holds what is pinned, and nothing else."""
-        return self._foreign(keyrings.get(keyring, ())) is None
+        return self._file_fault(keyring, packages) is None
 
     def _common(self, entry: Entry) -> Iterator[str]:
         if entry.doubled:
@@ -81,7 +82,7 @@ class Claim:
         if not any(options.get(name) in YES for name in checks):
             yield f"it checks no signature ({' and '.join(checks)} are not switched on)"
 
-    def _key_fault(self, entry: Entry, keyrings: Keyrings) -> str | None:
+    def _key_fault(self, entry: Entry, packages: PackageFacts) -> str | None:
         named = entry.options.get("gpgkey" if "rpm" in entry.kinds else "signed-by", "")
         if "BEGIN PGP PUBLIC KEY BLOCK" in named:
             return self._foreign(_checked(inline_key(named)))
@@ -94,12 +95,17 @@ class Claim:
             plain = path.removeprefix("file://")
             if not plain.startswith(SYSTEM_DIRECTORIES) or ".." in plain.split("/"):
                 return f"its key {path} is not a file of this system"
-            if plain not in keyrings:
+            if plain not in packages.primaries:
                 return f"its key file {plain} is not there, or cannot be read and believed"
-            fault = self._foreign(keyrings[plain])
+            fault = self._file_fault(plain, packages)
             if fault:
                 return f"{plain}: {fault}"
         return None
+
+    def _file_fault(self, path: str, packages: PackageFacts) -> str | None:
+        keys = packages.primaries.get(path, ())
+        whole = keys and f"{CHECKSUM}{packages.keys.get(path)}" in self.pinned
+        return None if whole else self._foreign(keys)
 
     def _foreign(self, found: Iterable[str]) -> str | None:
         keys = frozenset(found)

@@ -71,7 +71,7 @@ def standing(host: HostFacts, distro: Distro, claim: Claim) -> tuple[FileFacts, 
         if OWN not in source.path and _is_list(source.path):
             for entry in _entries(source):
                 read = read_entry(entry.path, entry.text)
-                if read and claim.concerns(read) and claim.fault(read, host.packages.primaries) is None:
+                if read and claim.concerns(read) and claim.fault(read, host.packages) is None:
                     return source, read
     return None
 
@@ -135,7 +135,7 @@ def _wrong(host: HostFacts, claims: Sequence[Claim]) -> dict[_Entry, str]:
         for entry in _entries(file) if _is_list(file.path) and OWN not in file.path else ():
             read = read_entry(entry.path, entry.text)
             for claim in claims if read else ():
-                if read and claim.concerns(read) and (fault := claim.fault(read, host.packages.primaries)):
+                if read and claim.concerns(read) and (fault := claim.fault(read, host.packages)):
                     _refuse_company(host, claim, entry, read, fault)
                     found[entry] = f"{claim.title} is set up anew, since of the entry that is there, {fault}"
     return found

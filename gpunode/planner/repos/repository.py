@@ -9,6 +9,7 @@ from gpunode.editing.diff import unified
 from gpunode.errors import UnsupportedHost
 from gpunode.model.action import Action, PutFile, Run
 from gpunode.model.files import FileFacts
+from gpunode.model.key_pins import key_name, pin_kind
 from gpunode.model.plan import Kept, Product, Step, VendorRepository
 from gpunode.model.spec import DriverSource
 from gpunode.packages.base import Repository, Wanted, download_and_install, missing
@@ -66,7 +67,7 @@ def local_source(site: Site) -> Source:
     key_url = f"{url}key.asc"
     # The packages inside keep their vendor's signatures; the index, which this key signs, holds their hashes.
     return _source(
-        site, "local", "the local repository", url, key_url, None if site.spec.trust_keys else site.distro.fingerprint,
+        site, "local", "the local repository", url, key_url, () if site.spec.trust_keys else site.distro.key_pins,
         gpg_check_packages=False, priority=50,
     )  # fmt: skip
 
@@ -89,7 +90,7 @@ def cuda_source(site: Site) -> Source:
         "NVIDIA's CUDA repository",
         _mirrored(url, CUDA_HOST, site),
         f"{url}{key_file}",
-        site.distro.fingerprint,
+        site.distro.key_pins,
         priority=50,
     )
 
@@ -108,7 +109,7 @@ def toolkit_source(site: Site) -> Source:
         "NVIDIA's container toolkit repository",
         url,
         toolkit.key_url,
-        toolkit.fingerprint,
+        (toolkit.fingerprint,),
         gpg_check_packages=False,
     )
 
@@ -143,7 +144,7 @@ def _source(
     title: str,
     url: str,
     key_url: str,
-    pinned: str | None,
+    pinned: tuple[str, ...],
     *,
     gpg_check_packages: bool = True,
     priority: int | None = None,
@@ -154,9 +155,9 @@ def _source(
     repository = Repository(own, title, url, keyring, gpg_check_packages, priority=priority)
     path, text = backend.source_file(repository)
     current = next((f for f in site.host.packages.sources if f.path == path), FileFacts(path))
-    trusted = _fingerprints(site, title, key_url, pinned)
+    trusted = _trusted(site, title, key_url, pinned)
     claim = Claim(title, url, frozenset(trusted), site.host.os.machine, site.backend.signs_indexes)
-    if current.text == text and claim.owns(keyring, site.host.packages.primaries):
+    if current.text == text and claim.owns(keyring, site.host.packages):
         return Source(repository, None, Kept(step_id, f"{title} is set up", repository=name), claim)
     existing_entry = standing(site.host, site.distro, claim) if current.text is None else None
     if existing_entry is not None:
@@ -175,9 +176,9 @@ def _source(
     alone = "" if trust else ", for this repository alone"
     step = Step(
         step_id,
-        f"add {title}, key {trusted[0][-8:]} checked by fingerprint",
+        f"add {title}, key {key_name(trusted, key_url)} checked by {pin_kind(trusted[0])}",
         # A manager with a store of its own trusts a key for all repositories.
-        f"the packages come from here; only a key with the pinned fingerprint is trusted{alone}",
+        f"the packages come from here; only the key that is pinned by {pin_kind(trusted[0])} is trusted{alone}",
         actions,
         undo=forget_key(site, keyring, key_url),
         diff=unified(path, current.text, text),
@@ -198,21 +199,23 @@ def forget_key(site: Site, keyring: str, url: str) -> tuple[Action, ...]:
     return (*([distrust] if distrust else []), *([remove] if fresh else []))
 
 
-def fetch_key(url: str, keyring: str, fingerprints: tuple[str, ...]) -> Run:
-    """Fetch a key, and write it to `keyring` when one of these is its full fingerprint; fails (65) when none is."""
+def fetch_key(url: str, keyring: str, pins: tuple[str, ...]) -> Run:
+    """Fetch a key, and write it to `keyring` when one of these is its full fingerprint, or its file's checksum; fails
+    (65) when none is.
+    """
     script = resources.script("repos/fetch_key")
     return Run(
-        ("sh", "-s", "--", url, keyring, *fingerprints),
+        ("sh", "-s", "--", url, keyring, *pins),
         timeout_s=180,
         stdin=script,
         retry=(3.0, 10.0),
         files=(keyring,),
-        description=f"fetch {url}, check that its fingerprint is {' or '.join(fingerprints)}, write {keyring}",
+        description=f"fetch {url}, check it by {pin_kind(pins[0])} ({' or '.join(pins)}), write {keyring}",
     )
 
 
-def _fingerprints(site: Site, title: str, key_url: str, pinned: str | None) -> tuple[str, ...]:
-    trusted = tuple(dict.fromkeys(([pinned] if pinned else []) + list(site.spec.trust_keys)))
+def _trusted(site: Site, title: str, key_url: str, pinned: tuple[str, ...]) -> tuple[str, ...]:
+    trusted = tuple(dict.fromkeys((*pinned, *site.spec.trust_keys)))
     if not trusted:
         raise UnsupportedHost(
             f"the signing key of {title} for {site.distro.name} is not known to gpunode",

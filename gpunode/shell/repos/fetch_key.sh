@@ -1,9 +1,10 @@
-# fetch_key.sh URL KEYRING FINGERPRINT...
+# fetch_key.sh URL KEYRING PIN...
 #
-# Fetches a signing key and puts those of its keys into KEYRING whose *primary* fingerprints are named; nothing else of
-# the file gets in. `gpg --export FINGERPRINT` is not enough for that: it matches subkeys too, and anybody can bind the
+# Fetches a signing key. A PIN is a full fingerprint: those of the file's keys are put into KEYRING whose *primary*
+# fingerprints are named; nothing else of the file gets in. `gpg --export FINGERPRINT` is not enough for that: it matches subkeys too, and anybody can bind the
 # public half of a named key to a key of his own. So every other primary key is deleted from a throw-away keyring, and
 # what is exported from it is read back and compared before anything that is trusted sees it.
+# Or it is sha256:CHECKSUM, of the whole file without its Version line, as NVIDIA's own images pin it: then KEYRING is that.
 # Exit 65: not the expected keys.  Exit 66: it could not be fetched.  Exit 69: gpg is missing.
 set -eu
 url=$1 keyring=$2
@@ -57,13 +58,30 @@ case $code in
   *) echo "$url could not be fetched" >&2; exit 66 ;;
 esac
 
-printf '%s\n' "$@" | sort -u >"$work/expected"
+install_key() { # FILE WHAT
+  umask 022
+  mkdir -p "$(dirname "$keyring")"
+  cp "$1" "$keyring.gpunode-new"
+  chmod 644 "$keyring.gpunode-new"
+  mv -f "$keyring.gpunode-new" "$keyring"
+  sync
+  echo "trusted $2from $url"
+}
+words() { sed 8q "$1" | tr '\n' ' '; }
+
 primaries --show-keys "$work/key" >"$work/found"
+sed '/^Version/d' "$work/key" >"$work/plain"
+checksum=sha256:$(sha256sum <"$work/plain" | cut -d' ' -f1)
+for pin; do
+  [ "$pin" != "$checksum" ] || { install_key "$work/plain" "$(words "$work/found")"; exit 0; }
+  case $pin in sha256:*) echo "$checksum" >>"$work/found" ;; esac # for whoever reads why it was refused
+done
+
+printf '%s\n' "$@" | sort -u >"$work/expected"
 # The import fails for a file of which one key is unusable: what got in is looked at below.
 bounded gpg --batch --quiet --no-autostart --import "$work/key" >"$work/log" 2>&1 || [ $? != 124 ] || slow
 primaries --list-keys >"$work/ring"
 comm -12 "$work/ring" "$work/expected" >"$work/named"
-words() { sed 8q "$1" | tr '\n' ' '; }
 if [ ! -s "$work/named" ]; then
   [ -s "$work/found" ] || echo nothing >"$work/found"
   refuse "the key at $url is not the expected one, whole and alone: found $(words "$work/found")- expected $*"
@@ -83,10 +101,4 @@ primaries --show-keys "$work/trusted" >"$work/back"
 [ "$(cat "$work/back")" = "$(cat "$work/named")" ] ||
   refuse "the key at $url comes with others that cannot be told from it: $(words "$work/back")- expected $(words "$work/named")"
 
-umask 022
-mkdir -p "$(dirname "$keyring")"
-cp "$work/trusted" "$keyring.gpunode-new"
-chmod 644 "$keyring.gpunode-new"
-mv -f "$keyring.gpunode-new" "$keyring"
-sync
-echo "trusted $(words "$work/named")from $url"
+install_key "$work/trusted" "$(words "$work/named")"
