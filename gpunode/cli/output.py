@@ -140,6 +140,12 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
+class Reader:
+    """Whoever reads stdout, where that is a pipe."""
+
+    left = False
+
+
 def to_stdout(data: bytes) -> None:
     """Raises GpunodeError where stdout is closed or full. A reader that has left (head, less) has seen enough."""
     try:
@@ -150,6 +156,7 @@ def to_stdout(data: bytes) -> None:
         # Python flushes stdout once more at exit, and that must not fail as well.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
+            Reader.left = True
             return
         problem = f"the result cannot be printed: {why_unwritten(error) or error.strerror}"
         raise GpunodeError(

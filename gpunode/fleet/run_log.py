@@ -34,8 +34,10 @@ def new_run_id() -> str:
 
 def make_private(directory: Path) -> None:
     """A directory of runs and those above it up to the state's own, for their owner only. Raises OSError."""
-    state_home().mkdir(mode=0o700, parents=True, exist_ok=True)
-    for path in (state_home() / "runs", directory):
+    home = state_home()
+    # Each by itself: what mkdir makes above a directory has the umask's mode alone, and under ~/.local is code as well.
+    above = [path for path in reversed(home.parents) if not path.exists()]
+    for path in (*above, home, home / "runs", directory):
         path.mkdir(mode=0o700, exist_ok=True)
 
 

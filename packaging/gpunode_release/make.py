@@ -19,7 +19,7 @@ def main() -> int:
     root, commit, home, output, *rest = sys.argv[1:]
     try:
         source = source_of(Path(root), commit)
-        _hand_over(_made(source, Path(home), tried="--test" in rest), Path(output))
+        hand_over(_made(source, Path(home), tried="--test" in rest), Path(output))
     except (ReleaseError, OSError) as error:
         _say(f"scripts/release: {error}")
         return 1
@@ -38,13 +38,14 @@ def _made(source: Source, home: Path, *, tried: bool) -> Path:
     return dist
 
 
-def _hand_over(made: Path, output: Path) -> None:
+def hand_over(made: Path, output: Path) -> None:
     """All of it or nothing, and nothing of an earlier release beside it."""
     kept = output.with_name(f"{output.name}.old")
     new = output.with_name(f"{output.name}.new")
     shutil.rmtree(new, ignore_errors=True)
     shutil.copytree(made, new)
     if output.exists():
+        shutil.rmtree(kept, ignore_errors=True)  # of one that was ended here
         output.rename(kept)
     new.rename(output)
     shutil.rmtree(kept, ignore_errors=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpunode.apply.journal.entries import Entry, Written, parse_journal
+from gpunode.apply.journal.entries import Entry, Written, open_steps, parse_journal
 from gpunode.apply.journal.history import History, history, still_needed
 from gpunode.errors import UsageError
 
@@ -167,3 +167,18 @@ def test_a_journal_that_a_host_has_already_is_read_under_its_earlier_names() -> 
     (entry,) = parse_journal(line + '"folders": 2, "hands": "1000:1000"}\n')
     assert entry == {**entry, "directories": 2, "run_as": "1000:1000"}
     assert (Written.from_entry(entry).directories, Written.from_entry(entry).run_as) == (2, "1000:1000")
+
+
+@pytest.mark.parametrize("spoilt", [{"mode": "rw"}, {"before": None}, {"uid": -1}, {"directories": "x"}])
+def test_a_damaged_line_of_a_step_that_is_open_leaves_the_others(spoilt: dict[str, object]) -> None:
+    step = {"kind": "step-begin", "run": "r1", "step": "docker.default"}
+    damaged = {name: value for name, value in {**wrote("r1", "a", "b"), **spoilt}.items() if value is not None}
+    other = wrote("r1", "a", "b", path=KEYS)
+    assert open_steps([step, damaged, other]) == {("r1", "docker.default"): (Written.from_entry(other),)}
+
+
+@pytest.mark.parametrize("runs", [5, "r1", None, {"r1": 1}])
+def test_an_undo_that_does_not_say_of_which_runs_undoes_none(runs: object) -> None:
+    entries = [*SETUP, begin("u", undo={"runs": runs, "packages": False}), done("u")]
+    assert not history(entries).runs["r1"].config_undone
+    assert standing(history(entries)) == [("r1", "a b")]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import pytest
 
+from gpunode.cli.output import Reader, to_stdout
 from gpunode.cli.results import Checked
 from gpunode.cli.verbs.check_watch import watch
 from gpunode.errors import ExitCode
@@ -70,6 +72,24 @@ def test_every_round_is_shown_and_the_last_ones_code_is_the_end() -> None:
 )
 def test_of_text_only_the_news_is_shown(results: list[Checked], shown: list[Checked], code: int) -> None:
     assert rounds(results, only_changes=True)[:2] == (code, shown)
+
+
+def test_a_reader_that_has_left_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the real stdout: a pipe of which nobody holds the other end."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    monkeypatch.setattr(Reader, "left", False)
+    with os.fdopen(writing, "w") as stdout:
+        monkeypatch.setattr("sys.stdout", stdout)
+        seen = []
+
+        def show(one: Checked) -> int:
+            seen.append(one)
+            to_stdout(b"a line\n")
+            return 1
+
+        assert watch(1, lambda: FAILS, show, only_changes=False, wait=lambda _: None) == 1
+    assert seen == [FAILS]
 
 
 def test_ctrl_c_in_a_round_is_an_interruption() -> None:

@@ -15,6 +15,7 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 from gpunode_release.deb import build_deb
 from gpunode_release.faults import ReleaseError
+from gpunode_release.make import hand_over
 from gpunode_release.provenance import provenance_text
 from gpunode_release.sbom import sbom_text
 from gpunode_release.source import Source
@@ -168,3 +169,18 @@ def test_a_zipapp_says_all_that_it_holds(tmp_path: Path) -> None:
     assert sorted(release.files) == ["__main__.py", "gpunode/a.py"]
     assert differences(release, path) == ()
     assert path.read_bytes().startswith(b"#!/usr/bin/env python3\nPK")
+
+
+def test_what_a_release_that_was_killed_left_does_not_stop_the_next(tmp_path: Path) -> None:
+    made, output = tmp_path / "made", tmp_path / "dist"
+    for directory, text in (
+        (made, "new"),
+        (output, "old"),
+        (tmp_path / "dist.old", "older"),
+        (tmp_path / "dist.new", "half"),
+    ):
+        directory.mkdir()
+        (directory / "SHA256SUMS").write_text(text)
+    hand_over(made, output)
+    assert (output / "SHA256SUMS").read_text() == "new"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dist", "made"]

@@ -48,6 +48,14 @@ class Written:
     run_as: str = ""  # "UID:GID" of the user who wrote it for gpunode; "": root
 
     @classmethod
+    def announced(cls, entry: Entry) -> Written | None:
+        """None for a line that is damaged: what it announced cannot be told."""
+        try:
+            return cls.from_entry(entry)
+        except (KeyError, ValueError):
+            return None
+
+    @classmethod
     def from_entry(cls, entry: Entry) -> Written:
         """Raises KeyError or ValueError when the entry is not one of ours."""
         mode = str(entry.get("mode", ""))
@@ -143,5 +151,6 @@ def open_steps(entries: Iterable[Entry]) -> dict[tuple[str, str], tuple[Written,
         elif entry["kind"] == "step-end":
             found.pop(key, None)
         elif entry["kind"] == "file" and key in found:
-            found[key] = (*found[key], Written.from_entry(entry))
+            written = Written.announced(entry)
+            found[key] = (*found[key], *((written,) if written else ()))
     return found

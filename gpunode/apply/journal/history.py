@@ -144,10 +144,9 @@ def _ended(found: History, run: PastRun, entry: Entry) -> None:
 
 
 def _file(found: History, entry: Entry, by: PastRun | None) -> None:
-    try:
-        written = Written.from_entry(entry)
-    except (KeyError, ValueError):
-        return  # announced by a line that was never finished
+    written = Written.announced(entry)
+    if written is None:
+        return
     if by and by.is_undo:
         if by.pending:
             _followed(found.changes.get(written.path, []), written)
@@ -189,7 +188,8 @@ def _undone(found: History, undo: PastRun) -> None:
     if undo.pending:
         return  # the later one finds out by itself what is restored already
     mark = _mark(undo.before)
-    packages, names = bool(mark.get("packages")), {str(n) for n in mark.get("runs") or ()}
+    runs = mark.get("runs")
+    packages, names = bool(mark.get("packages")), {str(run) for run in (runs if isinstance(runs, list) else ())}
     found.undoing.clear()
     for run in found.runs.values():
         if run.id in names:

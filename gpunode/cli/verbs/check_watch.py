@@ -1,4 +1,4 @@
-"""check --watch N: again N seconds after the last round ended, until Ctrl-C."""
+"""check --watch N: again N seconds after the last round ended, until Ctrl-C or until nobody reads it any more."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from gpunode.cli.output import Reader
 from gpunode.errors import UsageError
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ def watch(
         if found != before or not only_changes:
             code = show(result)
         before = found
+        if Reader.left:
+            return code
         try:
             wait(every_s)
         except KeyboardInterrupt:

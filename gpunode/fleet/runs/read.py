@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gpunode.errors import ExitCode, UsageError
+from gpunode.fleet.run_log import new_run_id
 from gpunode.fleet.runs.controller import lives
 from gpunode.fleet.runs.directory import OUTCOMES, RUN, newest, open_file, opened_run, opened_runs, runs_home
 from gpunode.fleet.runs.header import LARGEST_BYTES, parse_header
@@ -30,17 +31,32 @@ def latest(most: int) -> tuple[list[str], int]:
 
 
 def find(run_id: str, verb: str = "") -> str:
-    """The id that is meant: "last" is the newest run, of `verb` where one is given. Raises UsageError."""
+    """The id that is meant: "last" is the newest run, of `verb` where one is given.
+
+    Raises UsageError, also where a run began in the future: the clock was set back since, and which is the last one
+    cannot be told from their names.
+    """
     if run_id != LAST:
         return run_id
     with opened_runs() as runs:
         for one in [] if runs is None else newest(runs):
             if not verb or read_header(one).verb == verb:
-                return one
+                return _not_of_the_future(one)
     raise UsageError(
         f"there is no run{f' of {verb}' if verb else ''} yet",
         evidence=f"{runs_home()} has none",
         remedy=Remedy(RepairAction.NONE, gpunode("runs", ssh=False), " lists what is kept"),
+    )
+
+
+def _not_of_the_future(run_id: str) -> str:
+    now = new_run_id().split("-")[0]
+    if run_id.split("-")[0] <= now:
+        return run_id
+    raise UsageError(
+        "which run is the last one cannot be told",
+        evidence=f"{run_id} began in the future: by this machine's clock it is {now}",
+        remedy=Remedy(RepairAction.NONE, "name the run by its id; ", gpunode("runs", ssh=False), " lists them"),
     )
 
 

@@ -244,6 +244,20 @@ def test_a_directory_of_ones_own_that_others_may_write_to_is_closed_to_them_befo
     assert read_run(record.id).not_done == ("a",)
 
 
+def test_what_is_made_above_the_runs_is_for_its_owner_only_whatever_the_umask(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """~/.local holds ~/.local/bin and the packages of this user's Python."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / ".local" / "state"))
+    before = os.umask(0)
+    try:
+        with kept("a"):
+            made = (tmp_path / ".local", tmp_path / ".local/state", tmp_path / ".local/state/gpunode")
+            assert [path.stat().st_mode & 0o777 for path in made] == [0o700] * 3
+    finally:
+        os.umask(before)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
 def test_nothing_begins_in_a_directory_of_anothers(state: Path) -> None:
     (state / "runs").mkdir(parents=True)
@@ -382,6 +396,17 @@ def test_two_runs_of_one_second_are_two() -> None:
     assert (find("last"), find("last", "setup"), find("x")) == (ids[-1], ids[-1], "x")
     with pytest.raises(UsageError, match="no run of undo"):
         find("last", "undo")
+
+
+def test_the_last_run_is_asked_for_by_its_id_once_the_clock_was_set_back(state: Path) -> None:
+    with kept("a") as record:
+        old = state / "runs" / record.id
+    ahead = state / "runs" / f"2999{record.id[4:]}"
+    old.rename(ahead)
+    (ahead / "run.json").write_text((ahead / "run.json").read_text().replace(record.id, ahead.name))
+    with kept("b"), pytest.raises(UsageError, match="cannot be told") as refused:
+        find("last")
+    assert refused.value.evidence.startswith(f"{ahead.name} began in the future")
 
 
 def test_a_directory_with_logs_alone_is_no_run(state: Path) -> None:
