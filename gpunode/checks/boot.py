@@ -174,6 +174,14 @@ def module_signer(host: HostFacts, context: Context) -> CheckOutcome:
     if key := signing.refused_key(host):
         summary = "Secure Boot is on, and the key that signed the nvidia module is not enrolled"
         return Finding(summary, evidence=key[0], remedy=key[1], steps=signing.STEPS, otherwise=signing.BY_HAND)
+    if later := signing.refused_later(host):
+        return Finding(
+            "Secure Boot refuses the next module that DKMS builds, for a newer kernel, say: its key is not enrolled",
+            evidence=later,
+            remedy=signing.enrol(),
+            steps=signing.STEPS,
+            otherwise=signing.BY_HAND,
+        )
     if not host.security.secure_boot or host.driver.loaded is not None:
         return None
     if host.driver.signer:

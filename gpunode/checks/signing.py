@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpunode.checks import needs
+from gpunode.model.dkms import builds_driver
 from gpunode.model.facts import HostFacts
 from gpunode.model.plan import DRIVER_STEP, ENROL_STEP
 from gpunode.remedy import Remedy, RepairAction, setup
@@ -25,25 +26,32 @@ def refused_key(host: HostFacts) -> tuple[str, Remedy] | None:
         return f"{signed}; mokutil lists its enrolment as pending", Remedy(RepairAction.REBOOT, CONSOLE)
     rejected = [line.strip() for line in host.driver.kernel_log if any(words in line for words in REJECTED)]
     if rejected:
-        return f"{signed}; kernel log: {rejected[-1]}", _enrol()
-    if host.security.mok_enrolled is False and _signs(host):
-        return f"{signed}; mokutil --test-key: the key of DKMS is not enrolled", _enrol()
+        return f"{signed}; kernel log: {rejected[-1]}", enrol()
+    if host.security.mok_enrolled is False and builds_driver(host.driver.dkms):
+        return f"{signed}; mokutil --test-key: the key of DKMS is not enrolled", enrol()
     return None
+
+
+def refused_later(host: HostFacts) -> str | None:
+    """How it is known that the next module that DKMS builds is refused, though one that is loaded was not: the key was
+    made anew since, or the firmware lost its list; None where nothing shows that.
+    """
+    security = host.security
+    if not security.secure_boot or security.mok_pending or security.mok_enrolled is not False:
+        return None
+    if host.driver.loaded is None or not builds_driver(host.driver.dkms):
+        return None
+    return f"{host.driver.loaded} is loaded; mokutil --test-key: the key that DKMS signs with now is not enrolled"
 
 
 def not_known(host: HostFacts) -> str | None:
     """Why nothing shows that a signed module, which is not loaded, may be; None where something does."""
-    if host.security.mok_enrolled and _signs(host):
+    if host.security.mok_enrolled and builds_driver(host.driver.dkms):
         return None
     if unread := needs.kernel_log(host):
         return f"the kernel may not know the key of {host.driver.signer!r}: {unread}"
     return f"nothing shows whether the kernel knows the key of {host.driver.signer!r}, and the module is not loaded"
 
 
-def _signs(host: HostFacts) -> bool:
-    """DKMS has signed the driver's module with the key that was asked for."""
-    return any(line.of_driver for line in host.driver.dkms)
-
-
-def _enrol() -> Remedy:
+def enrol() -> Remedy:
     return Remedy(RepairAction.CONFIGURE, setup("--only", "driver"), f" queues the key for enrolment; then {CONSOLE}")

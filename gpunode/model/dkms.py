@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from gpunode.regex import regex
 from gpunode.values import dataclass
@@ -24,3 +25,8 @@ class DkmsLine:
     def of_driver(self) -> bool:
         """It builds the driver, and not what goes beside it (nvidia-fs, nvidia-peermem)."""
         return _DRIVER_BY_DKMS.fullmatch(self.module) is not None
+
+
+def builds_driver(lines: Iterable[DkmsLine]) -> bool:
+    """DKMS builds the driver's modules here, and signs them with its key where Secure Boot is on."""
+    return any(line.of_driver for line in lines)

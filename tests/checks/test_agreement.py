@@ -151,7 +151,7 @@ def test_a_file_that_does_not_parse_is_named_once() -> None:
 
 
 def test_a_driver_that_is_there_keeps_its_own_finding_and_is_told_what_is_in_the_way() -> None:
-    host = with_driver(sample("el10-h200"), "470.256.02")
+    host = with_driver(sample("fedora43-rtx5090"), "470.256.02")  # where the key is not known
     report, error = report_of(host), refusal(host, "driver")
     old = finding(report, "drv.branch-vs-arch")
     assert old.summary.endswith("is not supported by branch 470")

@@ -102,6 +102,16 @@ def dracut(**more: Any) -> HostFacts:
     return h.kernel(dracut=DracutFacts(frozenset({"nouveau", "nvidia"}), frozenset(), images=images))
 
 
+OTHER_VERSION_NEXT = replace(
+    h.kernel(trees=(h.TREE, replace(h.TREE, release="6.1.0-51-amd64")), next_boot="6.1.0-51-amd64"),
+    driver=h.driver(
+        libraries={"libcuda.so.1": (f"/usr/lib/libcuda.so.{h.V}",)},
+        dkms=(
+            DkmsLine("nvidia", h.V, h.KERNEL, "installed"),
+            DkmsLine("nvidia", "580.95.05", "6.1.0-51-amd64", "installed"),
+        ),
+    ).driver,
+)
 FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     *gpu_faults.FAULTS,
     *expectations.FAULTS,
@@ -124,6 +134,8 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
           ((), SecurityFacts(True, mok_pending=True), "enrolment as pending"),
           ((LOCKED,), SecurityFacts(True), f"prints DKMS key; kernel log: {LOCKED}"),
           ((KEY,), SecurityFacts(True), f"prints DKMS key; kernel log: {KEY}"))),
+    ("boot.module-signer", replace(h.driver(), security=SecurityFacts(True, mok_enrolled=False)),
+     f"{h.V} is loaded; mokutil --test-key: the key that DKMS signs with now is not enrolled"),
     ("boot.nouveau-blacklisted", h.kernel(blacklisted=frozenset()), "blacklist nouveau"),
     ("boot.nouveau-loaded", h.kernel(modules=frozenset({"nouveau"})), "/sys/module/nouveau"),
     ("boot.nouveau-loaded", h.kernel(modules=frozenset({"nova_core"})), "/sys/module/nova_core"),
@@ -176,6 +188,7 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("drv.dkms-next", h.kernel(trees=(h.TREE, replace(h.TREE, release="6.1.0-51-amd64", nvidia_module=None)),
                                next_boot="6.1.0-51-amd64"), "/boot/vmlinuz-6.1.0-51-amd64"),
     ("drv.dkms-next", h.kernel(trees=(h.TREE, replace(h.TREE, release="6.1.0-49", nvidia_module=None))), "6.1.0-49"),
+    ("drv.dkms-next", OTHER_VERSION_NEXT, f"nvidia/580.95.05, 6.1.0-51-amd64: installed; /usr/lib/libcuda.so.{h.V}"),
     ("drv.dkms-running", replace(h.kernel(trees=(replace(h.TREE, nvidia_module=None),)),
                                  driver=replace(h.READY.driver, dkms=(DkmsLine("nvidia", h.V, None, "added"),))),
      "added"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpunode.advice import listing, named
 from gpunode.checks import needs
+from gpunode.checks.drv.loaded import library_versions
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import backend_of, typed_for
 from gpunode.model.facts import HostFacts, KernelTree
@@ -55,7 +56,7 @@ def dkms_running(host: HostFacts, context: Context) -> CheckOutcome:
     "drv.dkms-next",
     Severity.ERROR,
     title="the kernel that boots next has a driver",
-    reads="/boot/vmlinuz-* and nvidia.ko* below /lib/modules/*",
+    reads="/boot/vmlinuz-* and nvidia.ko* below /lib/modules/*; dkms status against libcuda.so.1 and libnvidia-ml.so.1",
     remedy=Remedy(RepairAction.UPGRADE, setup("--only", "driver"), ", or dkms autoinstall -k RELEASE"),
     needs=BUILDS,
 )
@@ -66,7 +67,7 @@ def dkms_next(host: HostFacts, context: Context) -> CheckOutcome:
         return NotApplicable("no kernel in /boot has modules here: what boots next does not come from a package")
     without = [t for t in bootable if t.nvidia_module is None]
     if not without:
-        return None
+        return _of_another_version(host)
     following = next((t for t in bootable if t.release == host.kernel.next_boot), None)
     if following is not None and following in without:
         return _next_boot_is_bare(host, following)
@@ -79,6 +80,32 @@ def dkms_next(host: HostFacts, context: Context) -> CheckOutcome:
         evidence=f"/boot/vmlinuz-{without[0].release} is there, /lib/modules/{without[0].release} holds no nvidia.ko",
         remedy=Remedy(RepairAction.UPGRADE, f"remove that kernel, or {first}{by_hand}"),
         severity=Severity.WARNING,
+    )
+
+
+def _of_another_version(host: HostFacts) -> Finding | None:
+    """DKMS built another version for the next kernel than the libraries are of: left from before an upgrade, or a .run
+    installer's (-K). The module would refuse them (Driver/library version mismatch).
+    """
+    release = host.kernel.next_boot
+    built = [d for d in host.driver.dkms if d.of_driver and d.kernel == release and d.state.startswith("installed")]
+    libraries = library_versions(host)
+    versions = {version for _, version in libraries}
+    if release in (None, host.kernel.release) or not built or not versions:
+        return None  # of the running kernel modinfo says it: drv.running-vs-userspace
+    if any(d.version in versions for d in built):
+        return None
+    wanted = next((d for d in host.driver.dkms if d.of_driver and d.version in versions), None)
+    return Finding(
+        f"the next boot loads driver {built[0].version}, and the libraries are {libraries[0][1]}",
+        evidence=f"dkms status: {built[0].module}/{built[0].version}, {release}: {built[0].state}; {libraries[0][0]}",
+        remedy=Remedy(
+            RepairAction.UPGRADE,
+            f"dkms install -m {named(wanted.module)} -v {named(wanted.version)} -k {named(built[0].kernel or '')} --force"
+            if wanted
+            else f"install the module of {libraries[0][1]} for that kernel",
+        ),
+        severity=Severity.ERROR,
     )
 
 

@@ -162,6 +162,13 @@ def running_vs_installed(host: HostFacts, context: Context) -> CheckOutcome:
     )
 
 
+def library_versions(host: HostFacts) -> list[tuple[str, str]]:
+    """(path, driver version) of the libraries that the loader finds first; those without a version in it aside."""
+    found = (host.driver.libraries.get(so, ()) for so in ("libcuda.so.1", "libnvidia-ml.so.1"))
+    paths = [own[0] for of_soname in found if (own := [path for path in of_soname if COMPAT not in path])]
+    return [(path, v) for path in paths if (v := driver_version(path.rpartition("/")[2])) is not None]
+
+
 @check(
     "drv.running-vs-userspace",
     Severity.ERROR,
@@ -172,9 +179,7 @@ def running_vs_installed(host: HostFacts, context: Context) -> CheckOutcome:
 )
 def running_vs_userspace(host: HostFacts, context: Context) -> CheckOutcome:
     """The libraries were upgraded under a running driver: Driver/library version mismatch."""
-    found = (host.driver.libraries.get(so, ()) for so in ("libcuda.so.1", "libnvidia-ml.so.1"))
-    paths = [own[0] for of_soname in found if (own := [path for path in of_soname if COMPAT not in path])]
-    versioned = [(path, v) for path in paths if (v := driver_version(path.rpartition("/")[2])) is not None]
+    versioned = library_versions(host)
     if not versioned:
         return NotApplicable("no driver library with a version in its name is on the loader's path")
     wrong = [(path, v) for path, v in versioned if v != host.driver.loaded]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gpunode import resources
 from gpunode.catalog.distros import DKMS_KEY
 from gpunode.model.action import Action, Run
+from gpunode.model.dkms import builds_driver
 from gpunode.model.driver import DriverChoice
 from gpunode.model.plan import ENROL_STEP, ForUndo, Kept, Step
 from gpunode.packages.base import Wanted, download_and_install, missing
@@ -71,7 +72,9 @@ def needs_enrolment(site: Site, driver: DriverChoice) -> bool:
 
 def _may_be_refused(site: Site, driver: DriverChoice) -> bool:
     """A distribution's prebuilt modules are signed by a key that the firmware knows."""
-    known = site.host.security.mok_enrolled or bool(site.host.driver.loaded)
+    known = site.host.security.mok_enrolled
+    if known is None or not builds_driver(site.host.driver.dkms):
+        known = known or bool(site.host.driver.loaded)  # else the loaded one was signed with an earlier key
     return bool(site.host.security.secure_boot) and not driver.signed and not known
 
 

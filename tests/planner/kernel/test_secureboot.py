@@ -8,12 +8,13 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.model.action import Run
+from gpunode.model.dkms import DkmsLine
 from gpunode.model.facts import DriverFacts, HostFacts, SecurityFacts
 from gpunode.model.plan import ForUndo, Plan
 from gpunode.model.spec import DriverSource, Spec
 from gpunode.planner.kernel.secureboot import PASSWORD_FILE
 from gpunode.planner.plan import make_plan
-from tests.planner.builders import H100, host, kernel, packages
+from tests.planner.builders import H100, RELEASE, host, kernel, packages
 
 CATALOG = load_catalog()
 KEPT = {"nvidia-open": "595.91.07-1", "dkms": "3.0.11", "mokutil": "0.6.0", "openssl": "3.0"}
@@ -37,6 +38,16 @@ def ids(made: Plan) -> list[str]:
 
 
 ON = SecurityFacts(secure_boot=True, uefi=True)
+
+
+def test_of_a_driver_that_is_loaded_the_key_is_queued_where_the_next_build_would_be_refused() -> None:
+    """MOK.priv was made anew, or the firmware lost its list: what is loaded was signed with the key of before."""
+    driver = DriverFacts("595.91.07", "open", "595.91.07", "open", signer="DKMS module signing key")
+    built = replace(driver, dkms=(DkmsLine("nvidia", "595.91.07", RELEASE, "installed"),))
+    refused = replace(ON, mok_enrolled=False)
+    assert "secureboot.enrol" in ids(plan(refused, driver=built))
+    for security, found in ((ON, built), (replace(ON, mok_enrolled=True), built), (refused, driver)):
+        assert "secureboot.enrol" not in ids(plan(security, driver=found))
 
 
 @pytest.mark.parametrize(
