@@ -93,6 +93,23 @@ def test_an_unknown_word_is_refused_with_the_nearest(
     assert said in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--only", "mig", "--skip", "mig"], "--only mig --skip mig leaves nothing to check"),
+        (["--only", "drv.taint", "--skip", "drv"], "--only drv.taint --skip drv leaves nothing to check"),
+        (["--only", "expect", "--skip", "*"], "remedy leave one of them out"),
+        (["--skip", "*"], "--skip * leaves nothing to check"),
+        (["--fix", "--only", "mig", "--skip", "mig"], "leaves nothing to check"),
+    ],
+)
+def test_where_no_check_is_left_nothing_is_well(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", "--recorded", HOST, *words]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
 def test_only_and_skip_decide_what_counts(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--recorded", HOST, "--only", "drv,pci.*"]) == 0
     assert "left out" in " ".join(capsys.readouterr().out.split())  # where a line ends depends on how long it took

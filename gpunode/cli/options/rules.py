@@ -54,17 +54,24 @@ def held_against(options: RuleOptions, wanted: CheckOptions, file: SpecFile) -> 
 
 
 def refuse_idle(rules: Judgement, expected: Iterable[Expectation], foreign: Sequence[str] = ()) -> None:
-    """Raises UsageError where nothing but comparisons is asked for, and of what is `expected` of the hosts none is left
-    to compare: a check without a finding would look as if all were as expected. `foreign`: as of `judgement`.
+    """Raises UsageError where no check is left, or where only comparisons are asked for and nothing that is `expected`
+    of the hosts is left to compare: a check without a finding would look as if all were well. `foreign`: as of
+    `judgement`.
     """
     asked = {id for id in (*check_ids(), *foreign) if rules.wants(id)}
-    if not rules.drift and not (rules.only and asked and all(first_match(id, EXPECTATIONS) for id in asked)):
+    typed_words = (("--only", rules.only), ("--skip", rules.skip))
+    flags = " ".join(f"{flag} {','.join(words)[:80]}" for flag, words in typed_words if words)
+    if not asked and not rules.drift:
+        raise UsageError(
+            f"{flags} leaves nothing to check",
+            evidence="what --skip names is left out, also where --only names it",
+            remedy="leave one of them out" if rules.only else "leave it out",
+        )
+    if not rules.drift and not (rules.only and all(first_match(id, EXPECTATIONS) for id in asked)):
         return
     compared = {id for one in expected for id in _compared(one)}
     if compared & asked:
         return
-    typed_words = (("--only", rules.only), ("--skip", rules.skip))
-    flags = " ".join(f"{flag} {','.join(words)[:80]}" for flag, words in typed_words if words)
     raise UsageError(
         f"{flags} leaves nothing to compare",
         evidence=f"what is expected is checked by {listing(sorted(compared))}" if compared else "nothing is expected",
