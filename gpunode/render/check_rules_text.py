@@ -1,13 +1,17 @@
-"""What a site's rules made of findings: those that are accepted, in a line each, and rules that match nothing."""
+"""What a site's rules and the words that were typed made of findings: those that are accepted, in a line each, rules
+that match nothing, and hosts on which nothing of what was asked for could be judged.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from gpunode.model.report import CheckReport, Finding
+from gpunode.advice import listing
+from gpunode.model.report import CheckReport, Finding, NotApplicable
 from gpunode.render.check_values import own_words
+from gpunode.render.remedy_text import HOSTS
 from gpunode.render.style import Style, hang, paint
-from gpunode.render.wording import fold_hosts
+from gpunode.render.wording import count, fold_hosts
 
 
 def rules_lines(reports: Sequence[CheckReport], style: Style) -> list[str]:
@@ -30,6 +34,33 @@ def rules_lines(reports: Sequence[CheckReport], style: Style) -> list[str]:
     for text in _idle(reports):
         lines += hang(style, f"{paint(style, 'dim', 'note')}  ", f"the acknowledgement {text}", lead_width=6)
     return lines
+
+
+def unjudged_lines(reports: Sequence[CheckReport], style: Style) -> list[str]:
+    """Hosts on which all that was asked for is not applicable, with why: no finding, and no pass either. What is equal
+    on several hosts is shown once; -v has each check with its reason.
+    """
+    if style.verbose != 0:
+        return []
+    unjudged: dict[str, list[str]] = {}
+    for report in reports:
+        if report.not_applicable and report.not_applicable + report.left_out == len(report.results):
+            unjudged.setdefault(_why_none(report), []).append(report.target)
+    lines = []
+    for text, hosts in unjudged.items():
+        folded = fold_hosts(tuple(hosts))
+        names = folded if len(hosts) == 1 or len(folded) <= HOSTS else count(len(hosts), "host")
+        lead = f"{paint(style, 'dim', 'note')}  {f'{names}   ' if len(reports) > 1 else ''}"
+        lines += hang(style, lead, text, lead_width=6 + (len(names) + 3) * (len(reports) > 1))
+    return lines
+
+
+def _why_none(report: CheckReport) -> str:
+    outcomes = (result.outcome for result in report.results.values())
+    reasons = dict.fromkeys(one.reason for one in outcomes if isinstance(one, NotApplicable) and not one.left_out)
+    number = report.not_applicable
+    which = f"none of the {number} checks asked for applies" if number > 1 else "the check asked for does not apply"
+    return f"{which} here: {listing(reasons, 2, between='; ')}"
 
 
 def _idle(reports: Sequence[CheckReport]) -> Iterable[str]:

@@ -13,7 +13,7 @@ from gpunode.advice import listing
 from gpunode.model.layers import depth, group_of
 from gpunode.model.report import CheckReport, CheckResult, Finding, HostOutcome, NotApplicable, Severity
 from gpunode.remedy import NO_REMEDY, Remedy
-from gpunode.render.check_rules_text import lowered, profile_lines, rules_lines
+from gpunode.render.check_rules_text import lowered, profile_lines, rules_lines, unjudged_lines
 from gpunode.render.check_values import own_words
 from gpunode.render.remedy_text import HOSTS, remedy_text
 from gpunode.render.short_text import in_line, shortened, whole_clauses
@@ -29,7 +29,8 @@ WORDS = {Severity.ERROR: ("FAIL", "bad"), Severity.WARNING: ("WARN", "warn")}
 
 def check_text(report: CheckReport, style: Style = PLAIN, *, seconds_s: float | None = None, ssh: bool = False) -> str:
     """One host's report, no newline at the end. `ssh`: commands of gpunode in it are shown with --ssh."""
-    lines = _findings([report], style, ssh=ssh, named=False) + rules_lines([report], style)
+    lines = _findings([report], style, ssh=ssh, named=False)
+    lines += rules_lines([report], style) + unjudged_lines([report], style)
     if style.verbose > 0:
         lines += _others(report, style)
     number = _host_count(report, seconds_s, shortened=_is_shortened([report], style))
@@ -47,7 +48,8 @@ def fleet_check_text(
         lines += hang(style, f"{paint(style, 'bad', 'FAIL')}  {names}   ", block.summary, lead_width=9 + len(names))
         lines += block.details(style)
     reports = [o.check for o in outcomes if o.check is not None]
-    lines += _findings(reports, style, ssh=ssh, named=True) + rules_lines(reports, style)
+    lines += _findings(reports, style, ssh=ssh, named=True)
+    lines += rules_lines(reports, style) + unjudged_lines(reports, style)
     if style.verbose > 0:
         for report in reports:
             lines += _others(report, style)

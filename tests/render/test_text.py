@@ -16,11 +16,14 @@ from gpunode.model.facts import HostFacts, KernelFacts, OsFacts, PciDevice
 from gpunode.model.plan import Kept, Plan, Step, Undoing
 from gpunode.model.report import (
     CheckReport,
+    CheckResult,
     Event,
     EventKind,
     Finding,
     HostOutcome,
+    NotApplicable,
     RunReport,
+    Severity,
     StepResult,
     StepStatus,
     Untouched,
@@ -161,6 +164,31 @@ def test_a_check_is_worst_first_in_two_lines_a_cause() -> None:
             "gpu04: 1 check passes · 1 fails · 1 warning · 1 not applicable here · -v shows all of it · 0.4 s",
         )
     )
+
+
+def unjudged(name: str, **reasons: str) -> CheckReport:
+    """Nothing of what was asked for applies, for these reasons; all else was left out."""
+    asked = {f"mig.{id}": NotApplicable(why) for id, why in reasons.items()}
+    outcomes = {**asked, "drv.loaded": NotApplicable("--only mig", left_out=True)}
+    return CheckReport(name, {id: CheckResult(id, Severity.ERROR, outcome) for id, outcome in outcomes.items()})
+
+
+def test_where_nothing_of_what_was_asked_for_applies_it_is_said_with_why() -> None:
+    report = unjudged("gpu04", mode="no GPU has MIG", uniform="no kubelet", mps="no kubelet")
+    note = "note  none of the 3 checks asked for applies here: no GPU has MIG; no kubelet"
+    assert check_text(report, Style(100)).splitlines()[0] == note
+    one = check_text(unjudged("gpu04", mode="no GPU has MIG"), Style(100))
+    assert one.startswith("note  the check asked for does not apply here: no GPU has MIG\n")
+    for shown in (check_text(CHECK, Style(100)), check_text(report, Style(100, verbose=1))):
+        assert "note" not in shown
+
+
+def test_hosts_on_which_nothing_applies_are_told_from_those_that_pass() -> None:
+    reports = [unjudged(name, mode="no GPU has MIG") for name in ("gpu01", "gpu02")]
+    reports.append(CheckReport("gpu03", {FOUND.id: FOUND}))
+    hosts = [HostOutcome(one.target, ExitCode.DONE, check=one) for one in reports]
+    notes = [line for line in fleet_check_text(hosts, Style(100)).splitlines() if line.startswith("note")]
+    assert notes == ["note  gpu[01-02]   the check asked for does not apply here: no GPU has MIG"]
 
 
 def test_v_has_evidence_and_remedy_in_lines_of_their_own() -> None:
