@@ -303,6 +303,17 @@ def show_no_host(result: Fleet, output: QuietOptions) -> None:
         show_result(result, output)
 
 
+def finish_declined(result: Fleet | LabelsSet, output: QuietOptions) -> int:
+    """After a no to the question. People saw all of it before they were asked; a program has read nothing yet."""
+    from gpunode.cli.errors import say
+    from gpunode.errors import ExitCode
+
+    say("gpunode: nothing was changed")
+    if chosen_format(output, formats_of(type(result)), plans=True) != "text":
+        show_result(result, output)
+    return int(ExitCode.FAILED)
+
+
 def finish(result: Fleet, output: QuietOptions, *, errors_shown: bool = False, printed: bool = False) -> int:
     """Show the result; what went wrong with a host goes to stderr. Answers the worst code.
 

@@ -6,8 +6,9 @@ import gc
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TypeVar
 
 from gpunode.errors import ExitCode, GpunodeError, HostBusy
@@ -17,6 +18,7 @@ from gpunode.render.wording import with_name, without_name
 
 DEFAULT_FORKS = 50
 STOPPED = "the run was stopped"
+DECLINED = "the question was answered with no"
 _STACK_BYTES = 1024 * 1024  # the default of 8 MiB a thread, times hundreds, is address space for nothing
 # A connection leaves cycles of 25 KB, and Python would look for them after some 400. We do after so many
 # hosts, and where many have ended after a sixteenth of those: to look goes through all that is kept of them.
@@ -135,6 +137,16 @@ def not_begun(target: Target, why: str = STOPPED) -> HostOutcome:
         remedy=Remedy(RepairAction.WAIT, "run it again"),
         untouched=Untouched.NOT_BEGUN,
     )
+
+
+def declined(report: FleetReport, targets: Container[str]) -> FleetReport:
+    """The plans of `targets` were shown, and the question was answered with no: none of them was begun."""
+    return replace(report, hosts=tuple(_declined(host) if host.target in targets else host for host in report.hosts))
+
+
+def _declined(host: HostOutcome) -> HostOutcome:
+    none = not_begun(host.target, DECLINED)
+    return replace(host, code=none.code, problem=none.problem, remedy=none.remedy, untouched=none.untouched)
 
 
 def _unfinished(target: Target, *, began: bool) -> HostOutcome:

@@ -114,6 +114,19 @@ def test_the_result_says_what_is_gone_and_what_stays() -> None:
     assert "gpunode setup --ssh gpu07" in said
 
 
+def test_a_no_to_the_question_is_a_result_for_programs(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = Host(Recorded((EXAMPLES / MENDABLE / "facts.txt").read_bytes(), "gpu07"))
+    monkeypatch.setattr("gpunode.fleet.apply_one.wait_for_killed", lambda *_: None)
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    hosts, output = CheckedHostOptions(ssh=["gpu07"]), OutputOptions(json=True)
+    code = check_fix._run((host,), hosts, output, lambda _: Spec(), lambda one: checked(one, Spec(), False), ask=True)
+    (told,) = json.loads(capsys.readouterr().out)["hosts"]
+    assert (code, told["code"], told["untouched"]) == (ExitCode.FAILED, ExitCode.FAILED, "not-begun")
+    assert told["problem"] == "not begun: the question was answered with no"
+    assert told["plan"]["steps"]
+    assert "run" not in told
+
+
 @pytest.mark.parametrize("how", ["it is gone", "its deadline is over"])
 def test_a_host_that_cannot_be_checked_again_keeps_how_its_run_ended(
     how: str, capsys: Captured, monkeypatch: pytest.MonkeyPatch

@@ -296,6 +296,26 @@ def test_setup_asks_about_what_each_group_wants_and_about_nobody_else(
     assert "steps? [y/N]" in err
 
 
+@pytest.mark.parametrize("words", [["--json"], ["--format", "jsonl"]])
+def test_a_no_to_the_question_is_a_result_for_programs(
+    words: list[str], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
+    code, out, err = run(["setup", "--only", "driver", *words], "hosts: l4, ready\n")
+    assert (code, "nothing was changed" in err) == (1, True)
+    rows = json.loads(out)["hosts"] if words == ["--json"] else [json.loads(line) for line in out.splitlines()]
+    declined, matching = sorted(rows, key=lambda row: row["target"])
+    assert (declined["target"], declined["code"], declined["untouched"]) == ("l4", 1, "not-begun")
+    assert declined["problem"] == "not begun: the question was answered with no"
+    assert declined["plan"]["steps"]
+    assert "run" not in declined
+    assert (matching["target"], matching["code"], "problem" in matching) == ("ready", 0, False)
+
+
 def test_each_host_is_checked_by_what_its_group_wants(run: Run) -> None:
     code, out, _ = run(["check", "--only", "pci.expected-count", "--json"], SPECS)
     assert code == 1

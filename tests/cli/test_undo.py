@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import io
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gpunode.cli.app import main
+from gpunode.cli.options.groups import LiveOptions, OutputOptions
+from gpunode.cli.options.rollout import WaveOptions
+from gpunode.cli.verbs.setup_rollout import Preparation
+from gpunode.cli.verbs.undo import _run
 from gpunode.errors import ExitCode
+from gpunode.fleet.host import Host
 from gpunode.fleet.undo_one import ended
 from gpunode.model.action import RemoveFile
 from gpunode.model.plan import Kept, Plan, Step, Undoing
-from gpunode.model.report import RunReport, StepResult, StepStatus
+from gpunode.model.report import HostOutcome, RunReport, StepResult, StepStatus
 from gpunode.model.spec import Spec
 from gpunode.planner.kernel.setup import NOUVEAU_FILE
 from gpunode.remedy import AGAIN, Remedy, RepairAction, setup
 from gpunode.render.plan_text import plan_text
+from gpunode.transport.recorded import Recorded
 
 RECORDING = str(Path(__file__).parents[2] / "examples" / "hosts" / "debian12-ready")
 
@@ -89,3 +97,23 @@ def test_remedies_speak_of_undo_and_a_failure_keeps_its_code() -> None:
     assert report.code is ExitCode.ROLLBACK_FAILED
     assert report.remedy.text == "gpunode undo goes on"
     assert report.steps[0].remedy.text == "mend it, then run gpunode undo again, or gpunode setup --only toolkit"
+
+
+def test_a_no_to_the_question_is_a_result_for_programs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    host = Host(Recorded(b"", "gpu07"))
+    step = Step("undo.kernel.nouveau", "remove the blacklist", "", (RemoveFile(NOUVEAU_FILE),))
+    undoing = Plan("gpu07", Spec(), "", steps=(step,), undo=Undoing(("r1",)))
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    hosts, output = LiveOptions(ssh=["gpu07"]), OutputOptions(json=True)
+
+    def planned(one: Host) -> HostOutcome:
+        return HostOutcome(str(one), ExitCode.DONE, plan=undoing)
+
+    def work(*_: object) -> HostOutcome:
+        raise AssertionError("nobody agreed to it")
+
+    code = _run((host,), hosts, output, work, planned, Preparation.of(WaveOptions(), (host,)), ask=True, only=False)
+    (told,) = json.loads(capsys.readouterr().out)["hosts"]
+    assert (code, told["code"], told["untouched"]) == (ExitCode.FAILED, ExitCode.FAILED, "not-begun")

@@ -85,6 +85,17 @@ def test_it_asks_before_it_changes(
     assert len(server.patches) == patches
 
 
+def test_a_no_is_a_result_for_programs(
+    server: ApiServer, config: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
+    assert run(config, "--json") == 1
+    (host,) = json.loads(capsys.readouterr().out)["hosts"]
+    assert (host["code"], host["changed"]) == (1, False)
+    assert host["problem"] == "not begun: the question was answered with no"
+    assert not server.patches
+
+
 def test_a_node_that_changes_meanwhile_is_read_again(server: ApiServer, config: Path) -> None:
     """Its kubelet writes to it every few seconds."""
     meta = server.node["metadata"]

@@ -12,13 +12,14 @@ from gpunode.cli.options.groups import CheckedHostOptions, CheckOptions, OutputO
 from gpunode.cli.options.rules import judgement, refuse_idle
 from gpunode.cli.options.spec import retyped, texts_of_words, wanted_file, wanted_of_each
 from gpunode.cli.output import progress_style
-from gpunode.cli.results import Fixed, choose, finish, over_ssh, say_problems
+from gpunode.cli.results import Fixed, choose, finish, finish_declined, over_ssh, say_problems
 from gpunode.cli.run.apply_plans import apply_plans, refuse_unasked
 from gpunode.cli.run.kept_run import Order
 from gpunode.cli.verbs.check_host import checked, site_checks
 from gpunode.cli.verbs.setup import agreed
-from gpunode.errors import ExitCode, UsageError, worst
+from gpunode.errors import UsageError, worst
 from gpunode.fleet.fix_one import Part, fix_plan, harmless, host_work
+from gpunode.fleet.run import declined
 from gpunode.model.report import CheckReport, FleetReport, HostOutcome
 from gpunode.model.spec import Spec
 from gpunode.render.door import show
@@ -81,8 +82,8 @@ def _run(
     if ask:
         say_problems(report, ssh=ssh)
         if not agreed(changes):
-            say("gpunode: nothing was changed")
-            return int(ExitCode.FAILED)
+            untouched = declined(report, {h.target for h in changes})
+            return finish_declined(Fixed("fix", untouched, ssh), output)
     planned = zip(named, report.hosts, strict=True)
     parts = {h.target: _parts(h.check, spec_of(host)) for host, h in planned if h.plan and h.check}
     done = apply_plans(named, report, hosts, output, order=Order("fix"), host_work=host_work(parts))

@@ -40,12 +40,12 @@ class Wanted:
 
 
 def set_labels(want: Wanted, hosts: HostOptions, output: QuietOptions) -> int:
-    from gpunode.cli.errors import say
     from gpunode.cli.hosts import look_at, open_hosts
-    from gpunode.cli.results import LabelsSet, choose, over_ssh, say_problems, show_result
+    from gpunode.cli.results import LabelsSet, choose, finish_declined, over_ssh, say_problems, show_result
     from gpunode.cli.run.apply_plans import refuse_unasked
     from gpunode.cli.verbs.k8s_cluster import open_cluster
-    from gpunode.errors import ExitCode, UsageError, worst
+    from gpunode.errors import UsageError, worst
+    from gpunode.fleet.run import declined
 
     choose(output, LabelsSet)
     refuse_unasked(want.yes, "k8s labels --kubeconfig", "or look first with ", "k8s labels")
@@ -61,8 +61,7 @@ def set_labels(want: Wanted, hosts: HostOptions, output: QuietOptions) -> int:
         if changed and not want.yes:
             say_problems(report, ssh=over_ssh(named))
             if not _agreed(changed):
-                say("gpunode: nothing was changed")
-                return int(ExitCode.FAILED)
+                return finish_declined(LabelsSet(declined(report, changed), differences), output)
         report = _changed(named, report, hosts, server, changed, want)
         show_result(LabelsSet(report, differences), output)
         if want.yes or not changed:

@@ -187,11 +187,11 @@ def _run(
 ) -> int:
     from gpunode.cli.errors import say
     from gpunode.cli.hosts import look_at
-    from gpunode.cli.results import Ended, Planned, each_line, finish, over_ssh, say_problems
+    from gpunode.cli.results import Ended, Planned, each_line, finish, finish_declined, over_ssh, say_problems
     from gpunode.cli.run.apply_plans import apply_plans
     from gpunode.cli.run.kept_run import keep_unplanned
-    from gpunode.errors import ExitCode
     from gpunode.fleet.apply_one import set_up_from
+    from gpunode.fleet.run import declined
     from gpunode.fleet.runs.shared import SharedParts
     from gpunode.render.failed_hosts import failed_lines
 
@@ -215,8 +215,8 @@ def _run(
     if ask and changes:
         say_problems(report, ssh=over_ssh(named))  # before the question; else the result alone has them
     if ask and changes and not agreed(changes):
-        say("gpunode: nothing was changed")
-        return int(ExitCode.FAILED)
+        untouched = declined(report, {h.target for h in changes})
+        return finish_declined(Planned("setup", untouched, over_ssh(named)), output)
     work = set_up_from(bundle) if bundle else None
     done = apply_plans(named, report, hosts, output, order=order, host_work=work, rollout=rollout)
     return finish(

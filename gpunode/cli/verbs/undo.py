@@ -86,13 +86,12 @@ def _run(
     ask: bool,
     only: bool,
 ) -> int:
-    from gpunode.cli.errors import say
     from gpunode.cli.hosts import look_at
-    from gpunode.cli.results import Ended, Planned, each_line, finish, over_ssh, say_problems
+    from gpunode.cli.results import Ended, Planned, each_line, finish, finish_declined, over_ssh, say_problems
     from gpunode.cli.run.apply_plans import apply_plans
     from gpunode.cli.run.kept_run import Order, keep_unplanned
     from gpunode.cli.verbs.setup import agreed, show_plans, show_rollout
-    from gpunode.errors import ExitCode
+    from gpunode.fleet.run import declined
 
     report = look_at(named, hosts, output, planner)
     changes = [h for h in report.hosts if h.plan and not h.plan.empty]
@@ -107,8 +106,8 @@ def _run(
     if ask and changes:
         say_problems(report, ssh=over_ssh(named))  # before the question; else the result alone has them
     if ask and changes and not agreed(changes):
-        say("gpunode: nothing was changed")
-        return int(ExitCode.FAILED)
+        untouched = declined(report, {h.target for h in changes})
+        return finish_declined(Planned("undo", untouched, over_ssh(named)), output)
     done = apply_plans(named, report, hosts, output, order=Order("undo"), host_work=host_work, rollout=rollout)
     return finish(
         Ended("undo", done, over_ssh(named)),
