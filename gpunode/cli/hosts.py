@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from gpunode.advice import listing, meant
 from gpunode.cli.options.groups import CheckedHostOptions, HostOptions, LiveOptions, QuietOptions
-from gpunode.errors import UsageError
+from gpunode.errors import GpunodeError, UsageError
 from gpunode.fleet.host import Host
 
 if TYPE_CHECKING:
@@ -35,6 +35,12 @@ def open_hosts(options: LiveOptions, *, as_root: bool = False) -> Iterator[tuple
     hosts = _hosts(options, as_root=as_root)
     try:
         yield hosts
+    except GpunodeError as error:
+        from gpunode.render.wording import with_its_name
+
+        for host in hosts:
+            error.problem = with_its_name(str(host), error.problem)
+        raise
     finally:
         for host in hosts:
             host.transport.close()

@@ -14,7 +14,7 @@ from typing import TypeVar
 from gpunode.errors import ExitCode, GpunodeError, HostBusy
 from gpunode.model.report import FleetReport, HostOutcome, Untouched
 from gpunode.remedy import Remedy, RepairAction
-from gpunode.render.wording import with_name, without_name
+from gpunode.render.wording import with_its_name
 
 DEFAULT_FORKS = 50
 STOPPED = "the run was stopped"
@@ -95,7 +95,7 @@ def outcome_of(target: Target, work: Callable[[Target], HostOutcome]) -> HostOut
         return HostOutcome(
             str(target),
             error.code,
-            problem=_named(str(target), error.problem),
+            problem=with_its_name(str(target), error.problem),
             evidence=error.evidence,
             remedy=error.remedy,
             check_id=error.check,
@@ -110,11 +110,6 @@ def outcome_of(target: Target, work: Callable[[Target], HostOutcome]) -> HostOut
             evidence=_place(error),
             remedy=Remedy(RepairAction.SUPPORT, "this is a fault in gpunode: please report it with the line above"),
         )
-
-
-def _named(target: str, problem: str) -> str:
-    """A problem that begins with its host's name, whatever the name is."""
-    return with_name(target, problem) if without_name(target, problem) != problem else problem
 
 
 def _place(error: Exception) -> str:

@@ -114,6 +114,11 @@ def without_name(target: str, problem: str) -> str:
     return problem.removeprefix(f"{target}: ").removeprefix(f"[{target}] ")
 
 
+def with_its_name(target: str, problem: str) -> str:
+    """A problem that begins with its host's name, whatever the name is; any other as it is."""
+    return with_name(target, problem) if without_name(target, problem) != problem else problem
+
+
 def mask_url(url: str) -> str:
     """http://user:secret@proxy:3128 -> http://***@proxy:3128."""
     return re.sub(r"//[^/@\s]*(?:@[^/@\s]*)*@", "//***@", url)

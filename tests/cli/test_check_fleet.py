@@ -14,6 +14,7 @@ import pytest
 from gpunode.checks.fleet import ALONE, VERSIONS
 from gpunode.cli import hosts as hosts_of_cli
 from gpunode.cli.app import main
+from gpunode.cli.options.groups import HostOptions
 from gpunode.cli.verbs.check_watch import watch
 from gpunode.errors import TransportError
 from gpunode.facts.recordings import load_recording
@@ -203,6 +204,12 @@ def test_a_name_that_reads_as_a_secrets_leaves_the_reason_its_words(check: Check
     lost = TransportError("gpu-token: the host refuses to run a command")
     _, out = check((*three(), Faked("gpu-token", error=lost)), "--format", form)
     assert "the host refuses to run a command" in out
+
+
+def test_so_does_an_error_that_ends_a_verb() -> None:
+    with pytest.raises(TransportError) as told, hosts_of_cli.open_hosts(HostOptions(ssh=["gpu01", "gpu-token"])):
+        raise TransportError("gpu-token: the host refuses to run a command")
+    assert told.value.problem == "[gpu-token] the host refuses to run a command"
 
 
 def test_one_host_alone_is_compared_with_nothing(check: Check) -> None:

@@ -110,15 +110,16 @@ def _hold_against(plugin: Plugin, cluster: Cluster, options: HostOptions) -> Non
     from gpunode.errors import UnsupportedHost
     from gpunode.facts.collect import collect
     from gpunode.kubernetes.plugin_host import not_known, unfit
+    from gpunode.render.wording import with_name
 
     faults: list[str] = []
     with open_hosts(options) as named:
         for host in not_left_out(named):
             facts = collect(host.transport)
             engines = pod_engines(facts)
-            faults += [f"{host}: {fault}" for fault in unfit(plugin, cluster, facts, engines)]
+            faults += [with_name(str(host), fault) for fault in unfit(plugin, cluster, facts, engines)]
             for note in not_known(plugin, facts, engines):
-                say(f"gpunode: {host}: {note}")
+                say(f"gpunode: {with_name(str(host), note)}")
     if faults:
         raise UnsupportedHost(
             "these settings do not fit the node",

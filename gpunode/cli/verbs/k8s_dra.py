@@ -59,6 +59,7 @@ def _nodes(options: HostOptions) -> tuple[DraNode, ...]:
     from gpunode.errors import UnsupportedHost
     from gpunode.facts.collect import collect
     from gpunode.kubernetes.dra_values import dra_node, not_known_for_dra, unfit_for_dra
+    from gpunode.render.wording import with_name
 
     catalog, faults = load_catalog(), list[str]()
     nodes: dict[str, DraNode] = {}
@@ -66,12 +67,12 @@ def _nodes(options: HostOptions) -> tuple[DraNode, ...]:
         for host in not_left_out(named):
             facts = collect(host.transport)
             engines = tuple(replace(one, cdi=False) if lacks_cdi(one) else one for one in pod_engines(facts))
-            faults += [f"{host}: {fault}" for fault in unfit_for_dra(facts, catalog, engines)]
+            faults += [with_name(str(host), fault) for fault in unfit_for_dra(facts, catalog, engines)]
             for note in not_known_for_dra(facts, engines):
-                say(f"gpunode: {host}: {note}")
+                say(f"gpunode: {with_name(str(host), note)}")
             nodes[str(host)] = dra_node(facts, catalog)
     if len({node.kubelet for node in nodes.values()}) > 1:
-        faults += [f"{host}: the kubelet's directory is {node.kubelet}" for host, node in nodes.items()]
+        faults += [with_name(host, f"the kubelet's directory is {node.kubelet}") for host, node in nodes.items()]
     if faults:
         raise UnsupportedHost(
             "one chart of NVIDIA's DRA driver does not fit these nodes",

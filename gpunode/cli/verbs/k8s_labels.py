@@ -154,10 +154,11 @@ def _write(
         not_for_the_kubelet,
         who_may,
     )
+    from gpunode.render.wording import with_name
 
     if not found.values:
         raise UnsupportedHost(
-            f"{host.target}: there are no labels to write", evidence=next(iter(found.left_out.values()))
+            with_name(host.target, "there are no labels to write"), evidence=next(iter(found.left_out.values()))
         )
     if form == "nfd":
         note = f"{FEATURES_D} is the file's place on the node; NFD takes nvidia.com/ with extraLabelNs: [nvidia.com]"

@@ -116,13 +116,16 @@ def _host(hosts: HostOptions) -> HostFacts:
     from gpunode.cli.hosts import look_at, open_hosts
     from gpunode.cli.verbs.detect import observed
     from gpunode.errors import GpunodeError, UsageError
+    from gpunode.render.wording import with_name
 
     with open_hosts(hosts) as named:
         if len(named) != 1:
             raise UsageError("k8s pod takes one host", remedy="name one host with --ssh")
         (outcome,) = look_at(named, hosts, QuietOptions(), observed).hosts
     if outcome.facts is None:
-        error = GpunodeError(f"{outcome.target}: {outcome.problem}", evidence=outcome.evidence, remedy=outcome.remedy)
+        error = GpunodeError(
+            with_name(outcome.target, outcome.problem), evidence=outcome.evidence, remedy=outcome.remedy
+        )
         error.code = outcome.code
         raise error
     return outcome.facts
