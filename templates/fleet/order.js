@@ -17,9 +17,14 @@ const columns = [
 ];
 // A check that only follows from another has failed as well.
 const checksOf = (one) => [one.id, ...one.follow.map(([id]) => id)];
-const idsOf = (host) => new Set(fleet.hosts[host].findings.flatMap((place) => checksOf(fleet.findings[place])));
+// A host without a report may fail the check that asks whether it can be reached.
+const unreachedBy = (one) => (one.why || []).slice(3).filter(Boolean);
+const idsOf = (host) => {
+  const one = fleet.hosts[host];
+  return new Set([...one.findings.flatMap((place) => checksOf(fleet.findings[place])), ...unreachedBy(one)]);
+};
 const filterable = [
-  {key: "check", title: "Check", values: [...new Set(fleet.findings.flatMap(checksOf))].sort(), has: (host, value) => idsOf(host).has(value)},
+  {key: "check", title: "Check", values: [...new Set([...fleet.findings.flatMap(checksOf), ...fleet.hosts.flatMap(unreachedBy)])].sort(), has: (host, value) => idsOf(host).has(value)},
   ...columns.filter((one) => one.values && one.key !== "failing").map((column) => ({...column, has: (host, value) => column.text(host) === value})),
 ];
 

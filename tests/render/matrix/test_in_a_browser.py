@@ -9,7 +9,7 @@ import pytest
 
 from gpunode.model.report import Finding
 from tests.browser import Browser
-from tests.render.matrix.fleets import checked, error, facts, passing
+from tests.render.matrix.fleets import checked, error, facts, lost, passing
 from tests.render.matrix.in_browser import HOST, NAMES, choose, column, texts, written
 
 
@@ -123,6 +123,16 @@ def test_a_check_that_only_follows_from_another_is_found_by_the_filter(browser: 
     assert browser.js(NAMES) == ["a", "b"]
     browser.open(f"{(tmp_path / 'fleet.html').as_uri()}#host=a")
     assert texts(browser, "dialog dd.so") == ["rt.docker-live: the running dockerd has no nvidia runtime"]
+
+
+def test_a_host_without_a_report_is_found_by_the_check_that_it_fails(browser: Browser, tmp_path: Path) -> None:
+    unread = replace(lost("c"), check_id="")
+    hosts = [checked(facts("a"), error("ctk.installed", "the toolkit is missing", "-")), lost("b"), unread]
+    browser.open(written(hosts, tmp_path / "fleet.html"))
+    choose(browser, "filter-column", "check")
+    assert texts(browser, "#filter-value option")[1:] == ["ctk.installed (1)", "fleet.ssh-sudo (1)"]
+    choose(browser, "filter-value", "fleet.ssh-sudo")
+    assert browser.js(NAMES) == ["b"]
 
 
 def test_a_link_opens_a_host_with_evidence_remedy_and_what_most_have(browser: Browser, pages: dict[int, str]) -> None:
