@@ -50,7 +50,7 @@ class Command:
     again: bool = False  # whichever verb is running: AGAIN
     on_hosts: bool = True  # it takes --ssh
     ssh: str = ""  # the hosts it is typed for, as one word of --ssh, or of --limit
-    inventory: str = ""  # the file that says how these are reached; "": --ssh does
+    inventory: str = ""  # the file that says how these are reached, "-": standard input; "": --ssh does
     reach: tuple[str, ...] = ()  # options that were typed next to them: ("--user", "ann", "--port", "2222")
 
     @property
@@ -68,7 +68,9 @@ class Command:
     def _hosts(self) -> tuple[str, ...]:
         if not self.ssh:
             return ()
-        return ("--inventory", self.inventory, "--limit", self.ssh) if self.inventory else ("--ssh", self.ssh)
+        # What came on standard input was read, and is not there when this is typed: whoever has it puts its file here.
+        inventory = "FILE" if self.inventory == "-" else self.inventory
+        return ("--inventory", inventory, "--limit", self.ssh) if inventory else ("--ssh", self.ssh)
 
     @property
     def _reach(self) -> tuple[str, ...]:

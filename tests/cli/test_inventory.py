@@ -383,6 +383,17 @@ def test_remedies_name_the_inventory_that_knows_the_hosts(run: Run) -> None:
     assert "--ssh" not in out
 
 
+def test_remedies_for_an_inventory_on_standard_input_ask_for_its_file(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setattr("gpunode.transport.ssh.Ssh", Answering)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"hosts: {l4: {user: root}, b200: {}}\n")))
+    main(["check", "--inventory", "-"])
+    out = " ".join(capsys.readouterr().out.split())
+    assert "gpunode setup --inventory FILE --limit" in out
+    assert "--inventory -" not in out
+
+
 def test_remedies_for_a_list_go_with_ssh(run: Run) -> None:
     _, out, _ = run(["check"], "l4\n")
     assert "--ssh l4" in " ".join(out.split())
