@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpunode.advice import listing
 from gpunode.checks import needs
-from gpunode.checks.drv.loaded import ONE_VERSION
+from gpunode.checks.drv.loaded import COMPAT, ONE_VERSION
 from gpunode.checks.health.board import INFOROM_CORRUPT
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import driver_version, typed_for
@@ -12,6 +12,7 @@ from gpunode.model.entities import pci
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.smi import SmiFacts
+from gpunode.model.versions import driver_numbers
 from gpunode.remedy import Remedy, RepairAction
 
 NO_DEVICES, MISMATCH = 6, 18
@@ -157,12 +158,13 @@ def _resolvable(host: HostFacts, soname: str, packages: str) -> CheckOutcome:
 def stale_libs(host: HostFacts, context: Context) -> CheckOutcome:
     """Libraries of another driver version are on the loader's path."""
     paths = [p for so in ("libcuda.so.1", "libnvidia-ml.so.1") for p in host.driver.libraries.get(so, ())]
+    current = host.driver.loaded or host.driver.installed
     versioned = {p: v for p in paths if (v := driver_version(p.rpartition("/")[2])) is not None}
+    versioned = {p: v for p, v in versioned.items() if not _bridges(p, v, current)}
     if not versioned:
         return NotApplicable("no driver library with a version in its name is on the loader's path")
     if len(set(versioned.values())) == 1:
         return None
-    current = host.driver.loaded or host.driver.installed
     stale = [p for p, v in versioned.items() if v != current] or list(versioned)
     return Finding(
         f"driver libraries of {len(set(versioned.values()))} versions are on the loader's path",
@@ -172,3 +174,10 @@ def stale_libs(host: HostFacts, context: Context) -> CheckOutcome:
             f"{typed_for(host, 'owner', stale[0])} names the owner; remove what no package owns, then ldconfig",
         ),
     )
+
+
+def _bridges(path: str, version: str, current: str | None) -> bool:
+    """A libcuda of forward compatibility that is newer than the driver, as it is meant to be; an older one is left
+    over from before an upgrade, and keeps programs from the driver's own.
+    """
+    return COMPAT in path and driver_numbers(version) > driver_numbers(current)

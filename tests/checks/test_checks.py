@@ -922,6 +922,11 @@ def test_the_libcuda_of_forward_compatibility_is_of_another_version_by_design() 
     own = LIBS["libcuda.so.1"]
     before = h.driver(libraries=LIBS | {"libcuda.so.1": ("/usr/local/cuda-13.3/compat/libcuda.so.610.57.04", *own)})
     assert verdict("drv.running-vs-userspace", before).outcome is None
+    assert verdict("user.stale-libs", before).outcome is None
+    left = "/usr/local/cuda-12.2/compat/libcuda.so.535.309.01"
+    older = verdict("user.stale-libs", h.driver(libraries=LIBS | {"libcuda.so.1": (left, *own)})).outcome
+    assert isinstance(older, Finding)
+    assert left in older.remedy.text
 
 
 def test_suses_package_of_the_open_module_is_one_of_the_driver() -> None:
