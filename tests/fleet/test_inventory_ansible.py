@@ -239,6 +239,12 @@ def test_what_is_wrong_with_a_host_that_was_not_chosen_is_nobodys_trouble(tmp_pa
 # ---- group_vars and host_vars
 
 
+def _write(directory: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_text(text)
+
+
 def test_files_beside_an_inventory_count_as_they_do_for_ansible(tmp_path: Path) -> None:
     """As ansible-inventory 2.19.14 lists it: a file of any group outweighs the inventory's own group variables."""
     files = {
@@ -250,14 +256,48 @@ def test_files_beside_an_inventory_count_as_they_do_for_ansible(tmp_path: Path) 
         "host_vars/db3": "ansible_host: 1.2.3.4\n",
         "host_vars/mail.example.yml": "ansible_port: 88\n",
     }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
+    _write(tmp_path, files)
     found = told(tmp_path, INI)
     assert found["db3"] == ("1.2.3.4", "fromdc", 77, None)
     assert found["mail.example"] == ("mail.example", "root", 88, None)
     assert found["web-a"] == ("10.0.0.9", "fromdc", 77, "/k")
     assert found["lonely.example"] == ("lonely.example", "gvall", 2200, None)
+
+
+ADDRESS = "ansible_host: {}\n"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        (["gpu07.yml"], "gpu07/main.yml"),
+        (["gpu07.yaml", "gpu07.json"], "gpu07.yml"),
+        (["gpu07.yml/stale.txt", "gpu07.yaml"], "gpu07.yml/main"),
+        (["gpu07/10-site/a.yml"], "gpu07/20.yml"),
+        (["gpu07/10.yml"], "gpu07/20-site/a.yml"),
+        (["gpu07/z.yml~", "gpu07/z~/a.yml", "gpu07/.z.yml", "gpu07/.git/config", "gpu07/z.d/a.yml"], "gpu07/main.yml"),
+        (["gpu07/z.", "gpu07/z.txt", "gpu07/z.YML"], "gpu07/main.yml"),
+    ],
+)
+def test_a_file_that_ansible_does_not_read_says_nothing(tmp_path: Path, wrong: list[str], right: str) -> None:
+    """As ansible-inventory 2.19 has it: the first of a name's files, and those below a directory in one order."""
+    said = {name: ADDRESS.format("10.0.0.99") for name in wrong} | {right: ADDRESS.format("10.0.0.7")}
+    _write(tmp_path / "host_vars", said)
+    assert told(tmp_path, "[gpu]\ngpu07\n") == {"gpu07": ("10.0.0.7", None, None, None)}
+
+
+def test_what_is_no_text_is_no_trouble_where_ansible_does_not_read_it(tmp_path: Path) -> None:
+    _write(tmp_path / "group_vars" / "gpu", {"main.yml": "ansible_user: root\n"})
+    (tmp_path / "group_vars" / "gpu" / ".DS_Store").write_bytes(b"\x00\x00\x00\x01Bud1\xff")
+    assert told(tmp_path, "[gpu]\ngpu07\n") == {"gpu07": ("gpu07", "root", None, None)}
+
+
+def test_links_are_what_they_lead_to(tmp_path: Path) -> None:
+    _write(tmp_path, {"site/a.yml": "ansible_user: root\n", "group_vars/gpu.yaml": "ansible_port: 2222\n"})
+    (tmp_path / "group_vars" / "all").mkdir()
+    (tmp_path / "group_vars" / "all" / "site").symlink_to(tmp_path / "site")
+    (tmp_path / "group_vars" / "gpu.yml").symlink_to("gone")
+    assert told(tmp_path, "[gpu]\ngpu07\n") == {"gpu07": ("gpu07", "root", 2222, None)}
 
 
 def test_a_secret_beside_an_inventory_is_said_to_be_unread(tmp_path: Path) -> None:
@@ -289,4 +329,12 @@ def test_a_file_beside_that_cannot_be_read_is_a_fault(tmp_path: Path, text: str,
 def test_a_link_to_a_file_system_is_not_walked_to_its_end(tmp_path: Path) -> None:
     (tmp_path / "group_vars").mkdir()
     (tmp_path / "group_vars" / "gpu").symlink_to("/")
+    assert "has more than 2000 files" in refused(tmp_path, "[gpu]\ngpu01\n")
+
+
+def test_links_that_go_in_circles_are_not_followed_to_their_end(tmp_path: Path) -> None:
+    gpu = tmp_path / "group_vars" / "gpu"
+    gpu.mkdir(parents=True)
+    (gpu / "a").symlink_to(".")
+    (gpu / "b").symlink_to(".")
     assert "has more than 2000 files" in refused(tmp_path, "[gpu]\ngpu01\n")

@@ -1,13 +1,13 @@
 """group_vars and host_vars next to an inventory of Ansible. A file there, for any group, outweighs the inventory.
 
-Ansible reads NAME, NAME.yml, NAME.yaml and NAME.json, and every such file below a directory NAME (in order).
+Of NAME, NAME.yml, NAME.yaml and NAME.json Ansible reads the first that is there, be it a file or a directory.
+Source: find_vars_files and _get_dir_vars_files of ansible-core 2.19 (lib/ansible/parsing/dataloader.py).
 """
 
 from __future__ import annotations
 
-import itertools
 import os
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, MutableMapping
 from pathlib import Path
 
 from gpunode.errors import UsageError
@@ -27,50 +27,57 @@ def read_beside(directory: Path, tree: Tree) -> None:
     tree.group(ALL, 0)
     groups = {name: group.beside for name, group in tree.groups.items()}
     for kind, places in (("group_vars", groups), ("host_vars", tree.hosts)):
-        for path in _files(directory / kind, set(places), tree):
-            _read(path, kind, directory, places, tree)
+        for name, path in _files(directory / kind, places, tree):
+            _read(path, name, places, tree)
 
 
-def _files(directory: Path, names: set[str], tree: Tree) -> Iterator[Path]:
-    """The files for these names, in the order in which a later one takes precedence."""
-    found: list[Path] = []
-    for entry in _entries(directory, tree):
-        stem, ending = os.path.splitext(entry.name)
-        if entry.is_dir() and entry.name in names:
-            found += _below(Path(entry.path))
-        elif entry.name in names or (ending in _ENDINGS and stem in names):
-            found.append(Path(entry.path))
-        if len(found) > MOST_FILES:
+def _files(directory: Path, names: Iterable[str], tree: Tree) -> Iterator[tuple[str, Path]]:
+    """Names with their files, those of one name in the order in which a later one takes precedence."""
+    there = frozenset(_entries(directory, tree)) if directory.is_dir() else frozenset[str]()
+    found: list[tuple[str, Path]] = []
+    for name in sorted(names):
+        spelled = (directory / f"{name}{ending}" for ending in _ENDINGS if f"{name}{ending}" in there)
+        first = next((path for path in spelled if os.path.exists(path)), None)
+        walked = _walk(first, tree) if first else []
+        found += [(name, path) for path in walked if not os.path.isdir(path)]
+        if max(len(walked), len(found)) > MOST_FILES:
             tree.fault(0, f"{directory} has more than {MOST_FILES} files")
             return
-    yield from (path for path in found if path.suffix in _ENDINGS or path.name in names)
+    yield from found
 
 
-def _below(directory: Path) -> list[Path]:
-    """All files of a group's directory. A link to a whole file system is not walked to its end."""
-    found: list[Path] = []
-    for top, inner, names in itertools.islice(os.walk(directory), MOST_FILES):
-        inner.sort()
-        found += [Path(top, name) for name in sorted(names)]
-        if len(found) > MOST_FILES:
-            break
-    return found
+def _walk(first: Path, tree: Tree) -> list[Path]:
+    """A file; or a directory and what is in it, files and directories in one order, links as what they lead to.
+
+    More than MOST_FILES where it has more: a link may lead to a whole file system, or in a circle.
+    """
+    walked, left = list[Path](), [first]
+    while left and len(walked) + len(left) <= MOST_FILES:
+        path = left.pop()
+        walked.append(path)
+        if os.path.isdir(path):
+            left += [path / name for name in sorted(_entries(path, tree), reverse=True) if _counts(path / name)]
+    return walked + left
 
 
-def _entries(directory: Path, tree: Tree) -> list[os.DirEntry[str]]:
-    if not directory.is_dir():
-        return []
+def _counts(path: Path) -> bool:
+    """Whether Ansible looks at it in a directory of a name: not at hidden files and backups, which editors leave."""
+    if path.name.startswith(".") or path.name.endswith("~"):
+        return False
+    ending = os.path.splitext(path.name)[1]
+    return not ending if os.path.isdir(path) else os.path.isfile(path) and ending in _ENDINGS
+
+
+def _entries(directory: Path, tree: Tree) -> list[str]:
+    """The names in it; a directory in which nothing may be looked up is a fault, as one that cannot be listed is."""
     try:
-        with os.scandir(directory) as entries:
-            return sorted((one for one in entries if not one.name.startswith(".")), key=lambda one: one.name)
+        return os.listdir(os.path.join(directory, os.curdir))
     except OSError as error:
         tree.fault(0, f"{directory} cannot be read ({error.strerror})")
         return []
 
 
-def _read(path: Path, kind: str, top: Path, places: MutableMapping[str, dict[str, Said]], tree: Tree) -> None:
-    inside = path.relative_to(top / kind).parts[0]
-    name = inside if inside in places else os.path.splitext(inside)[0]
+def _read(path: Path, name: str, places: MutableMapping[str, dict[str, Said]], tree: Tree) -> None:
     try:
         raw = read_file(path, MOST_BYTES)
         if raw.startswith(b"$ANSIBLE_VAULT"):
