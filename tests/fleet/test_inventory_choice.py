@@ -100,6 +100,16 @@ def test_two_lists_that_differ_in_users_and_ports_have_the_same_parts() -> None:
         assert tuple(f"root@{name}:22" for name in part) == chosen(others, [], [], Shard(number, 3))
 
 
+@pytest.mark.parametrize("text", ["hosts: ['{}']\n", "all: {{hosts: {{'{}': }}}}\n", "[gpu]\n{}\n"])
+def test_an_ipv6_host_is_in_the_same_part_of_a_list_and_of_an_inventory(tmp_path: Path, text: str) -> None:
+    of_list = of_targets("--ssh", parse_ssh_targets(["[2001:db8::1]"]))
+    parts = [number for number in range(1, 9) if chosen(of_list, [], [], Shard(number, 8))]
+    for word in ("2001:db8::1", "[2001:db8::1]:22"):
+        tree = read(tmp_path, text.format(word))
+        assert [number for number in range(1, 9) if chosen(tree, [], [], Shard(number, 8))] == parts == [6]
+        assert chosen(tree, ["2001:db8::1"], [], None) == ("[2001:db8::1]",)
+
+
 def test_a_host_stays_in_its_shard_whoever_else_is_there() -> None:
     whole = of_targets("--ssh", parse_ssh_targets(["gpu[001-500]"]))
     fewer = of_targets("--ssh", parse_ssh_targets(["gpu[100-300],other"]))

@@ -13,6 +13,7 @@ from gpunode.fleet.inventory.ssh_words import MOST_FAULTS, fault_of
 from gpunode.fleet.inventory.tree import ALL, UNGROUPED, Tree
 from gpunode.fleet.inventory.words import expand, split_words
 from gpunode.foreign import whole_number
+from gpunode.transport.ssh_config import parse_target
 from gpunode.values import dataclass
 
 MOST_SHARDS = 10_000
@@ -62,8 +63,11 @@ def chosen(tree: Tree, limit: Sequence[str], exclude: Sequence[str], shard: Shar
 
 
 def _called(tree: Tree, name: str) -> str:
-    """The host's name, without the user and the port of a list's word: two lists may differ in those."""
-    return tree.targets[name].host if name in tree.targets else name
+    """The host's name, without the user and the port of a list's word, and the brackets of an IPv6 address.
+
+    Two lists may differ in the former, and only inventories have the latter of every host.
+    """
+    return (tree.targets.get(name) or parse_target(name)).host
 
 
 def _matched(tree: Tree, flag: str, values: Sequence[str]) -> set[str]:
