@@ -72,6 +72,12 @@ def told(directory: Path, text: str) -> dict[str, tuple[object, ...]]:
     return {name: (one.target.host, one.target.user, one.target.port, key[name]) for name, one in found.items()}
 
 
+def _write(directory: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_text(text)
+
+
 def test_ini_is_read_as_ansible_reads_it(tmp_path: Path) -> None:
     assert told(tmp_path, INI) == TOLD
 
@@ -91,6 +97,29 @@ def test_yaml_is_read_as_ansible_reads_it(tmp_path: Path) -> None:
 
 def test_what_ansible_inventory_lists_is_read(tmp_path: Path) -> None:
     assert told(tmp_path, JSON) == {"gpu01": ("10.0.0.1", "ops", 2222, None), "gpu02": ("gpu02", "ops", None, None)}
+
+
+@pytest.mark.parametrize(
+    ("text", "beside", "users"),
+    [
+        ("a\nb\n[g]\na\n[ungrouped:vars]\nansible_user=lonely\n", "", [None, "lonely"]),
+        ("[ungrouped]\na\nb\n[g]\na\n[ungrouped:vars]\nansible_user=lonely\n", "", [None, "lonely"]),
+        (
+            "all: {hosts: {a: , b: }}\nungrouped: {vars: {ansible_user: lonely}}\ng: {hosts: {a: }}\n",
+            "",
+            [None, "lonely"],
+        ),
+        ("[all]\na\nb\n[g]\na\n", "ansible_user: beside\n", [None, "beside"]),
+        ("[g]\na\nb\n", "ansible_user: beside\n", [None, None]),
+    ],
+)
+def test_ungrouped_has_the_hosts_that_no_other_group_has(
+    tmp_path: Path, text: str, beside: str, users: list[str | None]
+) -> None:
+    """As ansible-inventory 2.19 lists them: what a file says of `ungrouped` is not said of a host with a group."""
+    _write(tmp_path, {"group_vars/ungrouped.yml": beside})
+    found = named(tmp_path, text)
+    assert [found[name].target.user for name in "ab"] == users
 
 
 def test_older_names_of_variables_count(tmp_path: Path) -> None:
@@ -237,12 +266,6 @@ def test_what_is_wrong_with_a_host_that_was_not_chosen_is_nobodys_trouble(tmp_pa
 
 
 # ---- group_vars and host_vars
-
-
-def _write(directory: Path, files: dict[str, str]) -> None:
-    for name, text in files.items():
-        (directory / name).parent.mkdir(parents=True, exist_ok=True)
-        (directory / name).write_text(text)
 
 
 def test_files_beside_an_inventory_count_as_they_do_for_ansible(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from gpunode.errors import UsageError
 from gpunode.fleet.inventory.ansible_vars import is_read, is_secret
 from gpunode.fleet.inventory.ansible_yaml import holds_vault
-from gpunode.fleet.inventory.tree import ALL, Said, Tree
+from gpunode.fleet.inventory.tree import ALL, UNGROUPED, Said, Tree
 from gpunode.fleet.inventory.yaml_nodes import document
 from gpunode.foreign import read_file
 
@@ -24,7 +24,8 @@ _ENDINGS = ("", ".yml", ".yaml", ".json")
 
 def read_beside(directory: Path, tree: Tree) -> None:
     """Put what stands there over what the inventory says; faults and notes go to the tree."""
-    tree.group(ALL, 0)
+    for always in (ALL, UNGROUPED):
+        tree.group(always, 0)
     groups = {name: group.beside for name, group in tree.groups.items()}
     for kind, places in (("group_vars", groups), ("host_vars", tree.hosts)):
         for name, path in _files(directory / kind, places, tree):

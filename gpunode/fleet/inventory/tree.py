@@ -169,10 +169,15 @@ class Tree:
         return found
 
     def groups_of_hosts(self) -> dict[str, list[str]]:
-        """Each host with the groups that name it, in the order of the file."""
+        """Each host with the groups that name it, in the order of the file.
+
+        Ansible's `ungrouped` has the hosts that no other group has, whatever stands in it (reconcile_inventory of
+        ansible-core 2.19, lib/ansible/inventory/data.py).
+        """
         found: dict[str, list[str]] = {}
         for group in self.groups.values():
-            for name in group.hosts:
+            settled = self.dialect == "ansible" and group.name == UNGROUPED
+            for name in self.below(UNGROUPED) if settled else group.hosts:
                 found.setdefault(name, []).append(group.name)
         return found
 
