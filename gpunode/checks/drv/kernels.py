@@ -101,9 +101,9 @@ def _of_another_version(host: HostFacts) -> Finding | None:
         evidence=f"dkms status: {built[0].module}/{built[0].version}, {release}: {built[0].state}; {libraries[0][0]}",
         remedy=Remedy(
             RepairAction.UPGRADE,
-            f"dkms install -m {named(wanted.module)} -v {named(wanted.version)} -k {named(built[0].kernel or '')} --force"
-            if wanted
-            else f"install the module of {libraries[0][1]} for that kernel",
+            f"install the module of {libraries[0][1]} for that kernel"
+            if wanted is None
+            else f"dkms install -m {named(wanted.module)} -v {named(wanted.version)} -k {named(str(release))} --force",
         ),
         severity=Severity.ERROR,
     )
