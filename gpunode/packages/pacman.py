@@ -88,6 +88,9 @@ class Pacman(Backend):
     def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
         return scripts.simulate(self.name, resources.script("packages/pacman_resolve"), _names(packages), mine, ENV)
 
+    def simulate_removal(self, names: Sequence[str], mine: Sequence[str]) -> Run | None:
+        return scripts.simulate(self.name, resources.script("packages/pacman_resolve_removal"), names, mine, ENV)
+
     def fetch(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         words = (LOCK_S, "-Sw", *ASK_NOTHING, *_names(packages))
         description = "download " + " ".join(_names(packages))

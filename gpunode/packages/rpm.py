@@ -69,6 +69,14 @@ class Family(Backend):
     def key_title(self, key: str) -> str:
         return f"{key_name(key)} from rpm's keys"
 
+    def simulate_removal(self, names: Sequence[str], mine: Sequence[str]) -> Run | None:
+        return scripts.simulate(self.name, resources.script("packages/rpm_resolve_removal"), names, mine, ENV)
+
+    def erase(self, names: Sequence[str], inventory: str) -> Run:
+        removal = self.remove(names)
+        argv = patient("sh", "-s", "--", inventory or "-", *names)
+        return replace(removal, argv=argv, stdin=f"{needed_by_none()}shift\n{removal.stdin}")
+
     def repair(self, names: Sequence[str]) -> Run:
         return repair()
 
@@ -197,6 +205,12 @@ def names(packages: Sequence[Wanted]) -> tuple[str, ...]:
 def resolve(tool: str) -> str:
     """sh that asks dnf's resolver, or that of a tool that answers as dnf does."""
     return f"tool={tool}\n{resources.script('packages/dnf_resolve')}"
+
+
+def needed_by_none() -> str:
+    """sh that ends with 65 where a package that is not gpunode's needs one of NAMEs; "$@": INVENTORY NAME..."""
+    asks = f"resolve() (\n{resources.script('packages/rpm_resolve_removal')})\n"
+    return asks + resources.script("packages/rpm_came_along") + resources.script("packages/rpm_erase")
 
 
 def same_version(lead: str, patterns: Sequence[str], hold: str) -> Run:

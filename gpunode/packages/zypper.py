@@ -125,7 +125,7 @@ class Zypper(rpm.Family):
         """What came along is pinned as the rest of the set is, and zypper takes nothing for needless that is locked."""
         description = f"zypper remove {' '.join(names)}, and what came with them"
         argv = rpm.patient("sh", "-s", "--", inventory or "-", *names)
-        script = self._script(resources.script("packages/zypper_erase"))
+        script = self._script(rpm.needed_by_none() + resources.script("packages/zypper_erase"))
         return replace(scripts.transaction(argv, script, names, description, ENV), ok_codes=(*OK, 104))
 
     def hold(self, names: Sequence[str]) -> Run:

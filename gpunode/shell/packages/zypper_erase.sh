@@ -1,4 +1,5 @@
 # zypper_erase.sh INVENTORY NAME...: removes NAMEs, and what was installed with them and nothing else needs.
+# (before it: rpm_erase.sh, with what that takes)
 #
 # INVENTORY lists the packages that were there before; "-" when it is gone. zypper sees nothing that is locked as
 # needless, and takes what came with an exact version for asked for (1.14.101, of the libraries below a driver). The whole
@@ -12,10 +13,6 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 names() { rpm -q --qf '%{NAME}\n' "$@" 2>/dev/null </dev/null | grep -v -e ' ' || :; } # not what rpm says of one that is not there
-along() { # PACKAGE...: what these need, by name
-  rpm -q --requires "$@" 2>/dev/null </dev/null | sed 's/ .*//' | sort -u | tr '\n' '\0' |
-    xargs -0 -r rpm -q --qf '%{NAME}\n' --whatprovides 2>/dev/null | grep -v -e ' ' || :
-}
 
 zypper --non-interactive removelock "$@" </dev/null
 names "$@" | sort -u >"$work/going"
@@ -23,14 +20,7 @@ names "$@" | sort -u >"$work/going"
 # shellcheck disable=SC2046  # a list of names
 set -- $(cat "$work/going")
 if [ "$inventory" != - ] && [ -s "$inventory" ]; then
-  cp "$work/going" "$work/set"
-  size=0
-  while [ "$(wc -l <"$work/set")" != "$size" ]; do
-    size=$(wc -l <"$work/set")
-    # shellcheck disable=SC2046  # a list of names
-    { cat "$work/set"; along $(cat "$work/set") | grep -vxF -f "$inventory" || :; } | sort -u >"$work/more"
-    mv "$work/more" "$work/set"
-  done
+  came_along "$inventory" "$@" >"$work/set"
   zypper --non-interactive locks </dev/null | sed 's/^[0-9 ]*| *\([^ |]*\).*/\1/' >"$work/locks"
   grep -xF -f "$work/locks" "$work/set" >"$work/locked" || :
   if [ -s "$work/locked" ]; then
