@@ -166,6 +166,19 @@ def test_a_resolver_that_takes_away_what_is_not_ours_is_stopped(tmp_path: Path) 
     assert "install nvidia-container-toolkit-base-with-a-long-name 1.20.0-1" in done.stdout
 
 
+def test_a_file_that_is_called_like_a_package_changes_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs in the login's directory, where a downloaded package or installer may lie."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "nvidia-driver-local-repo.deb").touch()
+    monkeypatch.chdir(home)
+    tool(tmp_path, "apt-get", f"cat <<'E'\n{APT}E\n")
+    done = perform(BACKENDS["apt"].simulate([Wanted("nvidia-open")], DRIVER), tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize(
     ("name", "binary", "says"),
     [("dnf", "dnf", "Error: Unable to find a match: nvidia-open"), ("zypper", "zypper", "No provider of 'x' found.")],

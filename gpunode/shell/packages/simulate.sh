@@ -25,6 +25,7 @@ resolve "$@" >"$answer" || code=$?
 [ "$code" = 0 ] || { cat "$output" >&2; exit "$code"; }
 cat "$answer"
 
+set -f # patterns of names, and not of files that lie where this runs
 foreign=$(awk '$1 == "remove" { print $2 }' "$answer" | while read -r name; do
   for pattern in $mine; do
     # shellcheck disable=SC2254  # a pattern it is
