@@ -93,6 +93,7 @@ class Distro:
     kernels: tuple[OtherKernel, ...]
     follow: bool  # a headers package that follows the kernel meta-package exists
     compiler: str | None  # the package of gcc {major}, where headers do not depend on the kernel's own
+    extra_modules: str | None  # the package with the rest of the modules of {release}, where one may be without it
     initramfs: tuple[str, ...]
     mok: tuple[str, str]  # the private key and the certificate that its DKMS signs modules with
     cuda: PackageSource | None  # NVIDIA's repository
@@ -172,6 +173,7 @@ def derivative(os: OsFacts, like: Distro) -> Distro:
         fingerprint=None,
         key_checksum=None,
         kernels=(),
+        extra_modules=None,
         cuda=None,
         archive=None,
         before=(),
@@ -204,6 +206,7 @@ def _distro(row: Row) -> Distro:
         kernels=tuple(_kernel(other) for other in row.maybe_rows("kernels")),
         follow=row.flag("follow"),
         compiler=row.maybe_text("compiler"),
+        extra_modules=row.maybe_text("extra_modules"),
         initramfs=row.texts("initramfs"),
         mok=_mok(row),
         cuda=_source(row, "cuda", select),

@@ -50,6 +50,7 @@ def parse_driver(sections: Sections) -> DriverFacts:
         switch_management=tuple(
             line.removeprefix("sw_mng=") for line in sections.text("driver_marks").split() if line.startswith("sw_mng=")
         ),
+        umad=marks["umad"] == "1" if "umad" in marks else None,
         container="container" in marks,
         image=marks.get("image"),
         modprobe=parse_modprobe(marks.get("modprobe")),

@@ -141,6 +141,7 @@ class DriverFacts:
     container: bool = False  # a driver container (GPU Operator) has its root at /run/nvidia/driver, and owns the driver
     image: str | None = None  # "/etc/dgx-release": the mark of an image that ships its own driver
     switch_management: tuple[str, ...] = ()  # PCI addresses of functions whose VPD has SW_MNG: NVLink 5 switches
+    umad: bool | None = None  # the running kernel has a module ib_umad; None: not known, or no such functions
     # lines of this boot about GPUs, module signatures, machine checks and hung tasks; HostFacts.log has what they say
     kernel_log: tuple[str, ...] = ()
     modprobe: ModprobeHelper | Literal["absent"] | None = None  # None: not known

@@ -35,7 +35,7 @@ from gpunode.planner.install.toolkit import config_outcome, toolkit_steps
 from gpunode.planner.kernel.fit import misfit_kept, refuse_misfit
 from gpunode.planner.kernel.modules import build_step
 from gpunode.planner.kernel.secureboot import console_words, enrol_step
-from gpunode.planner.kernel.setup import headers_step, load_step, reboot_reason, rivals_step
+from gpunode.planner.kernel.setup import extra_modules_step, headers_step, load_step, reboot_reason, rivals_step
 from gpunode.planner.kernel.signed_modules import modules_step, unhold_step
 from gpunode.planner.kernel.toolset import toolset_step
 from gpunode.planner.mig import mig_outcome, reset_reason
@@ -275,6 +275,7 @@ def _driver_outcomes(site: Site, choice: DriverChoice) -> list[Outcome]:
         rivals_step(site),
         coherent_step(site, choice),
         swap_step(site, choice) or later,
+        extra_modules_step(site),
         load_step(site, choice, now=now),
         services_step(site, choice, now=now),
         mig_outcome(site),

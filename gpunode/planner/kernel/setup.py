@@ -28,6 +28,7 @@ from gpunode.planner.site import Site, through_proxy
 
 NOUVEAU_FILE = "/etc/modprobe.d/gpunode-nouveau.conf"
 LOAD_FILE = "/etc/modules-load.d/gpunode-nvidia.conf"
+EXTRA_MODULES_STEP = "kernel.extra-modules"
 RIVALS = ("nouveau", "nova_core")  # nova_core drives Turing and newer from Linux 6.15 on
 
 
@@ -50,6 +51,28 @@ def headers_step(site: Site) -> Step | Kept:
         tuple(
             through_proxy(r, site.spec.proxy)
             for r in (site.backend.refresh_all(), *download_and_install(site.backend, lacking))
+        ),
+    )
+
+
+def extra_modules_step(site: Site) -> Step | None:
+    """The package of the running kernel that has ib_umad, where its own has not.
+
+    linux-image-generic depends on it, linux-image-virtual and the kernels of clouds do not.
+    """
+    name = site.distro.extra_modules
+    if name is None or site.fabric != "nvlink5" or site.host.driver.umad is not False:
+        return None
+    lacking = missing([Wanted(name.format(release=site.host.kernel.release))], site.host.packages)
+    if not lacking:
+        return None
+    return Step(
+        EXTRA_MODULES_STEP,
+        f"install {lacking[0].name}",
+        f"{site.host.kernel.release} has no module ib_umad, through which nvlsm manages the NVLink switches",
+        tuple(
+            through_proxy(run, site.spec.proxy)
+            for run in (site.backend.refresh_all(), *download_and_install(site.backend, lacking))
         ),
     )
 

@@ -40,17 +40,26 @@ modprobe_helper() { # modprobe=MODE OWNER GROUP, as stat's %f %u %g, from the on
 }
 
 running_driver_marks() {
+  managed=
   # NVLink 5 switches are managed through network functions, which are in /sys/class/infiniband only once mlx5_ib is loaded.
   while IFS='|' read -r address vendor class _; do
     case $vendor:$class in 0x15b3:0x02*) path=$R/sys/bus/pci/devices/$address/vpd ;; *) continue ;; esac
-    [ -r "$path" ] && grep -aq SW_MNG "$path" && echo "sw_mng=$address"
+    [ -r "$path" ] && grep -aq SW_MNG "$path" && managed=1 && echo "sw_mng=$address"
   done <"$T/pci"
+  [ -z "$managed" ] || umad
   # The GPU Operator makes the directory for its toolkit too; a driver container mounts its root there.
   [ -d "$R/run/nvidia/driver/usr" ] && trusted /run/nvidia/driver && echo container=/run/nvidia/driver
   for path in "$R"/proc/driver/nvidia/gpus/*; do
     [ -d "$path" ] && echo "gpu=${path##*/}"
   done
   return 0
+}
+
+umad() { # umad=1|0: whether the running kernel has ib_umad, which manages those switches, as a file or built in
+  word "$R/proc/sys/kernel/osrelease"
+  set -- "$R/lib/modules/$WORD/modules.dep" "$R/lib/modules/$WORD/modules.builtin"
+  [ -r "$1" ] || return 0
+  if grep -qs '/ib_umad\.ko' "$@"; then echo umad=1; else echo umad=0; fi
 }
 
 do_modinfo() {

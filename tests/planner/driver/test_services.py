@@ -20,10 +20,11 @@ from gpunode.model.facts import (
     ToolkitFacts,
 )
 from gpunode.model.files import FileFacts
-from gpunode.model.plan import Kept, Step
+from gpunode.model.plan import LOAD_STEP, Kept, Step
 from gpunode.model.spec import Spec
 from gpunode.planner.driver.services import CHAR_RULE, char_links_step, coherent_step, modules, services_step
 from gpunode.planner.install.driver import driver_choice
+from gpunode.planner.plan import make_plan
 from gpunode.planner.site import Site, survey
 from tests.planner.builders import B200, GH200, H100, gpus, host, packages, switches
 
@@ -89,6 +90,25 @@ def test_packages_by_fabric(facts: HostFacts, wanted: set[str]) -> None:
 def test_the_subnet_manager_of_nvlink5_speaks_through_ib_umad() -> None:
     assert modules(site(host(B200, driver=MANAGED))) == ("nvidia", "nvidia-uvm", "ib_umad")
     assert modules(site(host(B200))) == ("nvidia", "nvidia-uvm")
+
+
+def extra(facts: HostFacts) -> list[str]:
+    steps = make_plan(facts, Spec(only=("driver",)), CATALOG).steps
+    return [step.title for step in steps if step.id == "kernel.extra-modules"]
+
+
+def test_the_package_with_ib_umad_comes_where_the_kernel_is_without_it() -> None:
+    without = host(B200, driver=replace(MANAGED, umad=False))
+    name = f"linux-modules-extra-{without.kernel.release}"
+    assert extra(without) == [f"install {name}"]
+    order = [step.id for step in make_plan(without, Spec(only=("driver",)), CATALOG).steps]
+    assert order.index("kernel.extra-modules") < order.index(LOAD_STEP)
+    for has in (True, None):
+        assert extra(host(B200, driver=replace(MANAGED, umad=has))) == []
+    assert extra(host(H100, driver=replace(MANAGED, umad=False))) == [], "no such switches"
+    assert extra(host(B200, os="rocky-9", driver=replace(MANAGED, umad=False))) == [], "no such package"
+    there = packages({name: "6.8.0-51.52"})
+    assert extra(host(B200, driver=replace(MANAGED, umad=False), packages=there)) == []
 
 
 SET = DriverFacts(params=MappingProxyType({"CoherentGPUMemoryMode": "driver"}))
