@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from gpunode import resources
 from gpunode.advice import listing
 from gpunode.model.action import Action, Run
 from gpunode.model.plan import ForUndo, Step
 from gpunode.planner.kernel.dkms import say_why, ways_out
 from gpunode.planner.repos.repository import fetch_key, forget_key
 from gpunode.planner.site import Site, through_proxy
+
+SUBSCRIPTIONS = "subscription-manager"
 
 
 def repair_step(site: Site) -> Step | None:
@@ -59,6 +62,19 @@ def _key(site: Site) -> tuple[list[Run], tuple[Action, ...]]:
     return [fetch_key(url, keyring, (fingerprint,)), *([trust] if trust else [])], forget_key(site, keyring, url)
 
 
+def _command(argv: tuple[str, ...]) -> Run:
+    """Of a subscription's repository the same one of a cloud's, where the host is an image of that cloud."""
+    if argv[0] != SUBSCRIPTIONS:
+        return Run(argv, timeout_s=900, detach=True)
+    return Run(
+        ("sh", "-s", "--", *argv),
+        timeout_s=900,
+        stdin=resources.script("packages/dnf_codeready"),
+        detach=True,
+        description=f"{' '.join(argv)}, or in a cloud's RHEL image that cloud's own",
+    )
+
+
 def before_step(site: Site) -> Step | None:
     """Repositories that the driver's packages draw on (EPEL and CRB: dkms lives there)."""
     distro = site.distro
@@ -68,10 +84,7 @@ def before_step(site: Site) -> Step | None:
         return None
     fetched = any(word.startswith("https://") for argv in distro.before for word in argv)
     runs, undo = _key(site) if fetched else ([], ())
-    runs += [
-        Run(tuple(word.format(machine=site.host.os.machine) for word in argv), timeout_s=900, detach=True)
-        for argv in distro.before
-    ]
+    runs += [_command(tuple(word.format(machine=site.host.os.machine) for word in argv)) for argv in distro.before]
     return Step(
         "repo.prerequisites",
         f"enable {_what(distro.before_package)}",
