@@ -18,7 +18,7 @@ from gpunode.planner.driver.source import policy_files
 from gpunode.planner.install.driver import driver_choice
 from gpunode.planner.plan import make_plan
 from gpunode.planner.site import survey
-from tests.planner.builders import B200, H100, L4, T4, V100, gpus, host, switches
+from tests.planner.builders import B200, H100, L4, T4, V100, gpus, host, kernel, switches
 
 CATALOG = load_catalog()
 SECURE = SecurityFacts(secure_boot=True)
@@ -142,6 +142,17 @@ def test_suse_gets_the_signed_module_first_and_the_libraries_at_its_version() ->
         n for n, c in enumerate(told) if "nvidia-compute-utils-G07=@VERSION@ nvidia-persistenced=@VERSION@" in c
     )
     assert module < rest
+
+
+@pytest.mark.parametrize("flavour", ["default", "azure"])
+def test_the_proprietary_module_on_suse_is_that_of_the_running_kernel(flavour: str) -> None:
+    """kernel-azure has no module of the -default package; zypper names a package that the repository lacks."""
+    release = f"6.4.0-150600.8.48-{flavour}"
+    plan = make_plan(host(V100, os="sles-15", kernel=kernel(headers=False, release=release)), Spec(), CATALOG)
+    assert plan.driver is not None
+    assert plan.driver.packages == (f"nvidia-driver-G06-kmp-{flavour}", "nvidia-compute-utils-G06")
+    headers = next(step.title for step in plan.steps if step.id == "kernel.headers")
+    assert f"kernel-{flavour}-devel" in headers
 
 
 def test_the_branch_that_a_newer_service_pack_has_can_be_asked_for() -> None:
