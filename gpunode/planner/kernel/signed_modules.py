@@ -48,7 +48,7 @@ def modules_step(site: Site, driver: DriverChoice) -> Step | None:
         return None
     there, theirs = site.host.packages.installed, _theirs(site)
     peers = {n for n, p in there.items() if is_driver(n) and upstream(p.version) == driver.version}
-    meta = modules_of(kind, kernel_flavour(site.host, site.backend.default_flavour))
+    meta = modules_of(kind, kernel_flavour(site.host, site.backend.default_flavour, tree.release))
     wanted = [Wanted(name) for name in (*sorted({*peers, *driver.packages}), meta)]
     upgrade = of_one_branch(driver, installation(site.backend, wanted, ("*nvidia*", "libcuda*")))
     lift = [site.backend.unhold(theirs)] if theirs else []

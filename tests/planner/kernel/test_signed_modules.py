@@ -98,6 +98,23 @@ def test_a_kernel_that_boots_next_without_its_signed_module_gets_one() -> None:
     assert MODULES_STEP not in [s.id for s in plan_of(installed()).steps]
 
 
+def test_the_module_is_that_of_the_kernel_that_boots_next_and_not_of_the_running_one() -> None:
+    """Ubuntu's newer kernel (HWE) was installed next to the release's own, which still runs."""
+    following = "6.14.0-29-generic"
+    facts = installed(next_has_module=False)
+    trees = (facts.kernel.trees[0], KernelTree(following, True, False, None))
+    images = {"linux-image-generic": "6.8.0-51.52", "linux-image-generic-hwe-24.04": "6.14.0-29.29~24.04.1"}
+    there = {**facts.packages.installed, **packages(images).installed}
+    newer = replace(
+        facts,
+        kernel=replace(facts.kernel, trees=trees, next_boot=following),
+        packages=replace(facts.packages, installed=there),
+    )
+    assert f"apt-get install {' '.join(sorted(DRIVER))} {META}-hwe-24.04" in shown(
+        step_of(plan_of(newer), MODULES_STEP)
+    )
+
+
 @pytest.mark.parametrize(
     ("lead", "meta"),
     [
