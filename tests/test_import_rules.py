@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -72,9 +73,16 @@ ONLY_IN = {
 RUNS_TRANSPORTS = ("facts/collect.py", "facts/active.py", "apply/", "converge.py", "bundles/")
 
 
+PATHS = tuple(path.relative_to(PRODUCT).as_posix() for path in sorted(PRODUCT.rglob("*.py")))
+
+
+@cache  # every test looks at all or at one of them, and to parse all costs seconds
+def parsed(path: str) -> ast.Module:
+    return ast.parse((PRODUCT / path).read_text(encoding="utf-8"))
+
+
 def sources() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted(PRODUCT.rglob("*.py")):
-        yield path.relative_to(PRODUCT).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+    return ((path, parsed(path)) for path in PATHS)
 
 
 def imported(tree: ast.Module) -> Iterator[tuple[str, int]]:
@@ -92,11 +100,11 @@ def room(path: str) -> str:
     return path.split("/")[0].removesuffix(".py")
 
 
-@pytest.mark.parametrize(("path", "tree"), [pytest.param(p, t, id=p) for p, t in sources()])
-def test_every_file_imports_only_from_the_rooms_it_may(path: str, tree: ast.Module) -> None:
+@pytest.mark.parametrize("path", PATHS)
+def test_every_file_imports_only_from_the_rooms_it_may(path: str) -> None:
     here = room(path)
     wrong = []
-    for name, line in imported(tree):
+    for name, line in imported(parsed(path)):
         if not name.startswith("gpunode.") or here in ("cli", "__main__", "__init__"):
             continue
         other = name.removeprefix("gpunode.")
@@ -110,10 +118,10 @@ def test_every_file_imports_only_from_the_rooms_it_may(path: str, tree: ast.Modu
     assert not wrong
 
 
-@pytest.mark.parametrize(("path", "tree"), [pytest.param(p, t, id=p) for p, t in sources()])
-def test_each_library_stays_where_it_belongs(path: str, tree: ast.Module) -> None:
+@pytest.mark.parametrize("path", PATHS)
+def test_each_library_stays_where_it_belongs(path: str) -> None:
     wrong = []
-    for name, line in imported(tree):
+    for name, line in imported(parsed(path)):
         places = ONLY_IN.get(name.split(".")[0])
         if places and not any(path.startswith(place) for place in places):
             wrong.append(f"gpunode/{path}:{line} imports {name}, which belongs in {', '.join(places)}")
@@ -184,14 +192,14 @@ def inner_arrows(name: str) -> dict[str, set[str]]:
 def floors() -> list[list[str]]:
     """The drawing of docs/explanation/architecture.md, from the top; a room's name stands before the first wide gap."""
     page = (PRODUCT.parent / "docs/explanation/architecture.md").read_text(encoding="utf-8")
-    rooms = {room(path) for path, _ in sources()}
+    rooms = {room(path) for path in PATHS}
     lines = page.split("```")[1].strip().splitlines()
     return [[word for word in line[:53].split() if word in rooms] for line in lines]
 
 
 def test_the_drawing_of_the_house_is_the_house() -> None:
     drawn = [name for floor in floors() for name in floor]
-    assert sorted(drawn) == sorted({room(path) for path, _ in sources()} - {"__init__", "__main__"})
+    assert sorted(drawn) == sorted({room(path) for path in PATHS} - {"__init__", "__main__"})
     depth = {name: number for number, floor in enumerate(floors()) for name in floor}
     up = [
         f"gpunode/{path} imports {name}"
@@ -203,7 +211,7 @@ def test_the_drawing_of_the_house_is_the_house() -> None:
     assert not up
 
 
-@pytest.mark.parametrize("path", [path for path, _ in sources() if path != "__main__.py"])
+@pytest.mark.parametrize("path", [path for path in PATHS if path != "__main__.py"])
 def test_each_module_can_be_imported(path: str) -> None:
     """What stands under TYPE_CHECKING alone and is needed at import is no error to mypy."""
     importlib.import_module(".".join(("gpunode", *Path(path).with_suffix("").parts)).removesuffix(".__init__"))
