@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import click
 
@@ -67,6 +68,7 @@ def choices_of(metavar: str | None) -> tuple[str, ...]:
     return tuple(word for word in words if _CHOICE.fullmatch(word)) if len(words) > 1 else ()
 
 
+@cache
 def command_line() -> Verb:
     """gpunode with all its verbs."""
     return _verb(command_tree(), (), None)

@@ -13,7 +13,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped, unused-ignore]
 from referencing import Registry, Resource
 
 
@@ -42,6 +41,9 @@ def faults(one: Mapping[str, Any], release: str) -> list[str]:
 
 @cache
 def _validator(release: str, kind: str) -> Any:
+    # It imports rfc3987-syntax, which takes seconds: not of whoever collects tests.
+    from jsonschema import Draft202012Validator  # type: ignore[import-untyped, unused-ignore]
+
     directory = SCHEMAS / f"v{release}.0-local-strict"
     schema = json.loads((directory / f"{kind}.json").read_text())
     return Draft202012Validator(schema, registry=Resource.from_contents(schema) @ _definitions(release))
