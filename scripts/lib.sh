@@ -83,8 +83,10 @@ unpack_nvidia_smi() {
 
 can_install() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; }
 
-# The virtual environment with gpunode (editable); "dev" adds what tests and linters need.
+# The virtual environment with gpunode (editable); "dev" adds what tests and linters need. What runs in it may keep its compiled
+# files: thousands of gpunode's are started, and each would compile itself anew, as each worker of pytest would all tests.
 environment() {
+    unset PYTHONDONTWRITEBYTECODE
     wanted="$1 $(cksum <"$ROOT/pyproject.toml") $(cksum <"$ROOT/gpunode/__init__.py")"
     [ "$(cat "$VENV/.gpunode-ready" 2>/dev/null)" = "$wanted" ] && "$VENV/bin/python" -c 'import gpunode' 2>/dev/null && return 0
     if command -v python3 >/dev/null 2>&1; then

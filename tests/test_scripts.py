@@ -125,6 +125,25 @@ def test_check_names_the_packages_that_it_lacks(tmp_path: Path) -> None:
     assert "curl" not in done.stdout.split()
 
 
+def test_what_runs_in_the_environment_keeps_its_compiled_files(tmp_path: Path) -> None:
+    for name, text in {"pyproject.toml": "", "gpunode/__init__.py": "", "venv/bin/python": "#!/bin/sh\n"}.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+    script = tmp_path / "scripts" / "one"
+    script.parent.mkdir()
+    script.write_text(
+        f'. "{ROOT}/scripts/lib.sh"\n'
+        'echo "dev $(cksum <"$ROOT/pyproject.toml") $(cksum <"$ROOT/gpunode/__init__.py")" >"$VENV/.gpunode-ready"\n'
+        "environment dev\nenv\n"
+    )
+    env = {**os.environ, "GPUNODE_VENV": str(tmp_path / "venv"), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(("sh", str(script)), env=env, capture_output=True, text=True, check=True)
+    assert "GPUNODE_VENV=" in done.stdout
+    assert "PYTHONDONTWRITEBYTECODE" not in done.stdout
+
+
 def test_all_shell_of_the_product_lies_under_one_roof() -> None:
     strays = [path for directory in ("gpunode", "templates") for path in (ROOT / directory).rglob("*.sh")]
     assert [path for path in strays if not path.is_relative_to(SHELL)] == []
