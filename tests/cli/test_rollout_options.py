@@ -21,11 +21,11 @@ from gpunode.fleet.rollout.words import rollout_words
 from gpunode.model.plan import Kept
 from gpunode.model.report import FleetReport, HostOutcome
 from gpunode.model.rules import Acknowledgement, Rules
-from gpunode.model.run_record import Controller, PastHost, PastRun, RunHeader
+from gpunode.model.run_record import Controller, HostState, PastHost, PastRun, RunHeader
 from gpunode.model.spec import RebootPolicy, Spec
 from gpunode.specfile import SpecFile
 from gpunode.transport.recorded import Recorded
-from tests.fleet.rollout.fakes import PLAN, names
+from tests.fleet.rollout.fakes import PLAN, Fleet, Named, done, names
 from tests.fleet.rollout.stubs import Tools
 from tests.site_checks.places import put, trusted_directory
 
@@ -192,6 +192,51 @@ def test_one_host_that_is_tried_again_is_held_against_what_it_was() -> None:
     health = rollout.health
     assert health is not None
     assert set(health.owing) == {"gpu07"}
+
+
+MAY_BE_AWAY = "gpu01 was at work in the interrupted run and may not be back from its reboot"
+
+
+@pytest.mark.parametrize(
+    ("state", "code", "options", "reboot", "why"),
+    [
+        (HostState.BEGUN, ExitCode.UNREACHABLE, RolloutOptions(), RebootPolicy.IF_NEEDED, MAY_BE_AWAY),
+        (HostState.BEGUN, ExitCode.FAILED, RolloutOptions(), RebootPolicy.IF_NEEDED, ""),
+        (HostState.BEGUN, ExitCode.UNREACHABLE, RolloutOptions(), RebootPolicy.NEVER, ""),
+        (
+            HostState.BEGUN,
+            ExitCode.UNREACHABLE,
+            RolloutOptions(canary="1"),
+            RebootPolicy.NEVER,
+            "the canary gpu01 failed",
+        ),
+        (
+            HostState.BEGUN,
+            ExitCode.UNREACHABLE,
+            RolloutOptions(max_failures="0"),
+            RebootPolicy.NEVER,
+            "1 host failed, and --max-failures is 0",
+        ),
+        (HostState.WAITING, ExitCode.UNREACHABLE, RolloutOptions(canary="1"), RebootPolicy.IF_NEEDED, ""),
+    ],
+    ids=["maybe in its reboot", "it answers", "no reboots", "a canary", "a limit of failures", "it had not begun"],
+)
+def test_a_host_that_an_interrupted_run_left_at_work_and_that_is_away_counts_as_it_would_have_in_that_run(
+    state: HostState, code: ExitCode, options: RolloutOptions, reboot: RebootPolicy, why: str
+) -> None:
+    hosts = [Host(Named(name)) for name in names(3)]
+    header = RunHeader("id", "setup", "", "ann", Controller("c", 1), tuple(names(3)))
+    past = PastRun(header, (PastHost("gpu01", state), PastHost("gpu02"), PastHost("gpu03")))
+    ready = Preparation.of(options, hosts, lambda _: SpecFile(Spec(reboot=reboot), Rules()), past)
+    away = HostOutcome("gpu01", code, problem="no answer")
+    plans = [HostOutcome(name, ExitCode.DONE, plan=replace(PLAN, target=name)) for name in ("gpu02", "gpu03")]
+    fleet = Fleet(["gpu02", "gpu03"])
+    fleet.rollout = replace(ready.rollout(hosts, FleetReport((away, *plans))), health=None, left_closed=())
+    report = fleet.run(lambda run, _: done(run.transport.target))
+    assert [host.problem for host in report.hosts] == [why and f"not begun: {why}"] * 2
+    assert ready.words(FleetReport((away, *plans)), fleet.rollout.gate.stopped).startswith(
+        f"nothing begins: {why}" if why else ("1 canary" if options.canary else "3 hosts side by side")
+    )
 
 
 def test_an_acknowledgement_of_the_sites_own_check_stops_no_setup() -> None:

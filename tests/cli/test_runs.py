@@ -618,6 +618,32 @@ def test_who_goes_on_with_a_run_knows_what_it_left_closed(flag: str, monkeypatch
     assert seen == [left, left], "and so does its record, for a retry of the retry"
 
 
+def test_nothing_is_asked_where_nothing_begins(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The host that was at work is away and may be in its reboot: the question would be about nothing."""
+    run_id = kept(About("setup", FAR, "ann", spec=f"{FAR_SPEC}reboot: if-needed\n"), end=False)
+    with go_on(read_run(run_id), print) as record:
+        record.host_begins(FAR[0])
+    path = runs_home() / run_id / "run.json"
+    path.write_text(path.read_text().replace(record.header.controller.boot, "another boot"))
+
+    def planned(host: Host, *_: object) -> HostOutcome:
+        away = replace(DOWN, target=FAR[0])
+        ready = HostOutcome(str(host), ExitCode.DONE, plan=replace(PLAN, target=str(host)))
+        return away if str(host) == FAR[0] else ready
+
+    monkeypatch.setattr("gpunode.cli.verbs.setup._planned", planned)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    code, out, err = said(capsys, "setup", "--resume", run_id)
+    why = f"{FAR[0]} was at work in the interrupted run and may not be back from its reboot"
+    assert code == ExitCode.FAILED
+    assert f"nothing begins: {why}" in " ".join(f"{out} {err}".split())
+    assert "[y/N]" not in err
+    past = read_run(run_id)
+    assert (past.in_state(HostState.BEGUN), past.in_state(HostState.WAITING)) == ((FAR[0],), (FAR[1],))
+
+
 @pytest.mark.parametrize("well", [True, False])
 def test_attach_takes_no_host_for_well_that_the_run_left_worse(
     well: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -211,7 +211,8 @@ def _run(
         return code
     show_plans(report, output)
     rollout = prepared.rollout(named, report)
-    show_rollout(prepared.words(report), output)
+    show_rollout(prepared.words(report, rollout.gate.stopped), output)
+    ask = ask and not rollout.gate.stopped
     if ask and changes:
         say_problems(report, ssh=over_ssh(named))  # before the question; else the result alone has them
     if ask and changes and not agreed(changes):

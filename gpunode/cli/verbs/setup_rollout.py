@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from gpunode.cli.verbs.setup_policy import policy, refuse_elsewhere, schedulers
 from gpunode.errors import UsageError
 from gpunode.fleet.host import Host
 from gpunode.fleet.rollout.drain import NodeIdentity, Scheduler
-from gpunode.fleet.rollout.gate import Gate
+from gpunode.fleet.rollout.gate import Gate, failed
 from gpunode.fleet.rollout.health import errors_of
 from gpunode.fleet.rollout.policy import Policy, limits
 from gpunode.fleet.rollout.rollout import Health, Rollout
@@ -23,7 +23,7 @@ from gpunode.fleet.rollout.words import rollout_words
 from gpunode.fleet.runs.header import kept_rules
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckReport, FleetReport, HostOutcome
-from gpunode.model.run_record import Key, PastRun
+from gpunode.model.run_record import HostState, Key, PastRun
 from gpunode.model.spec import RebootPolicy
 from gpunode.specfile import SpecFile
 from gpunode.values import dataclass
@@ -47,6 +47,7 @@ class Preparation:
     left_closed: tuple[tuple[str, str], ...] = ()  # by the run that this one goes on with (PastRun.closed)
     # Hosts that it changed and that did not end well, each with what failed before it (PastRun.failing).
     owing: Mapping[str, frozenset[Key]] = field(default_factory=dict)
+    at_work: Collection[str] = ()  # hosts that it had begun when it was interrupted
 
     @staticmethod
     def of(
@@ -59,7 +60,7 @@ class Preparation:
         """
         refuse_elsewhere(options, ssh=over_ssh(named))
         wanted, drains = policy(options), tuple[Scheduler, ...]()
-        reboots = file_of is not None and any(file_of(host).spec.reboot is not RebootPolicy.NEVER for host in named)
+        reboots = any(_reboots(file_of, host) for host in named)
         if isinstance(options, RolloutOptions):
             drains = schedulers(options)
             limited = [flag for flag in typed(options) if flag in OF_REBOOTS]
@@ -71,7 +72,8 @@ class Preparation:
         several = len(named) > 1 and file_of is not None
         gated = bool(owing) or (several and (reboots or wanted.staged or wanted.max_failures is not None))
         rules = _judgement(file_of(named[0])) if file_of and gated else None
-        return Preparation(wanted, drains, file_of, rules, left_closed=past.closed if past else (), owing=owing)
+        closed, at_work = (past.closed, past.in_state(HostState.BEGUN)) if past else ((), ())
+        return Preparation(wanted, drains, file_of, rules, left_closed=closed, owing=owing, at_work=at_work)
 
     @property
     def gated(self) -> bool:
@@ -91,9 +93,13 @@ class Preparation:
         """The waves of the hosts that have something to do, in the order in which they were named."""
         busy, hosts = self._with_work(report), {str(host): host for host in named}
         sizes, stop = limits(self.policy, len(busy)), threading.Event()
+        gate = Gate(sizes, self.policy.window, interrupted=stop.is_set)
+        waves = dict(zip((host.target for host in busy), wave_numbers(sizes.waves), strict=True))
+        for host in filter(self._lost, busy):
+            gate.lost(waves[host.target], host, reboots=_reboots(self.file_of, hosts[host.target]))
         return Rollout(
-            Gate(sizes, self.policy.window, interrupted=stop.is_set),
-            dict(zip((host.target for host in busy), wave_numbers(sizes.waves), strict=True)),
+            gate,
+            waves,
             Health(lambda target: self.check_now(hosts[target]), self.before, self.owing.keys())
             if self.gated
             else None,
@@ -104,8 +110,10 @@ class Preparation:
             self.left_closed,
         )
 
-    def words(self, report: FleetReport) -> str:
-        """What it will do, in a line; "" for one host that is set up as ever."""
+    def words(self, report: FleetReport, stopped: str = "") -> str:
+        """What it will do, in a line; "" for one host that is set up as ever. `stopped`: why it does nothing."""
+        if stopped:
+            return f"nothing begins: {stopped}"
         hosts = self._with_work(report)
         reboots = any(h.plan and h.plan.spec.reboot is not RebootPolicy.NEVER for h in hosts)
         names = [scheduler.name for scheduler in self.schedulers]
@@ -115,7 +123,14 @@ class Preparation:
         """Hosts on which this run does something, or an earlier one did: where only somebody else's reboot or a manual
         step is left, nothing is learnt of how it goes.
         """
-        return [host for host in report.hosts if host.plan and (host.plan.acts or host.target in self.owing)]
+        return [host for host in report.hosts if self._lost(host) or self._to_be_done(host)]
+
+    def _to_be_done(self, host: HostOutcome) -> bool:
+        return host.plan is not None and (host.plan.acts or host.target in self.owing)
+
+    def _lost(self, host: HostOutcome) -> bool:
+        """Whether the interrupted run had begun it, and it cannot be gone on with: that run may have broken it."""
+        return host.plan is None and host.target in self.at_work and failed(host)
 
     def check_now(self, host: Host) -> CheckReport:
         from gpunode.facts.collect import collect
@@ -130,6 +145,10 @@ class Preparation:
         report = judged(host, facts, self.file_of(host).spec, False, (), (), self.rules).check
         assert report is not None
         return report
+
+
+def _reboots(file_of: FileOf | None, host: Host) -> bool:
+    return file_of is not None and file_of(host).spec.reboot is not RebootPolicy.NEVER
 
 
 def _judgement(file: SpecFile) -> Judgement:

@@ -132,6 +132,15 @@ class Gate:
             if self._left[wave] <= 0:
                 self._begins.notify_all()
 
+    def lost(self, wave: int, outcome: HostOutcome, *, reboots: bool) -> None:
+        """A host of this wave that an interrupted run left at work, and that fails before it is begun again; `reboots`:
+        that run may have rebooted it. Nobody knows whether it did, so one that is away counts as one that is not back.
+        """
+        with self._lock:
+            if reboots and outcome.code is ExitCode.UNREACHABLE:
+                self._stop(f"{outcome.target} was at work in the interrupted run and may not be back from its reboot")
+            self.ended(wave, outcome)
+
     def stop(self, why: str = STOPPED) -> None:
         """Nobody begins and nobody reboots any more; whoever waits knows at once."""
         with self._lock:
