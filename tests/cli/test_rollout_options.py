@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from datetime import date, datetime, timezone
 from pathlib import Path
@@ -12,24 +13,27 @@ from gpunode.cli.app import main
 from gpunode.cli.options.rollout import RolloutOptions, WaveOptions
 from gpunode.cli.verbs.setup_policy import policy, schedulers
 from gpunode.cli.verbs.setup_rollout import Preparation
+from gpunode.converge import HostRun
 from gpunode.errors import ExitCode, UsageError
 from gpunode.facts.collect import collect
 from gpunode.fleet.host import Host
 from gpunode.fleet.rollout.policy import NO_LIMIT, Policy, Share, limits
 from gpunode.fleet.rollout.window import Window
 from gpunode.fleet.rollout.words import rollout_words
-from gpunode.model.plan import Kept
-from gpunode.model.report import FleetReport, HostOutcome
+from gpunode.model.plan import Kept, Plan
+from gpunode.model.report import CheckReport, CheckResult, Finding, FleetReport, HostOutcome, Severity
 from gpunode.model.rules import Acknowledgement, Rules
 from gpunode.model.run_record import Controller, HostState, PastHost, PastRun, RunHeader
 from gpunode.model.spec import RebootPolicy, Spec
+from gpunode.remedy import Remedy, RepairAction
 from gpunode.specfile import SpecFile
 from gpunode.transport.recorded import Recorded
-from tests.fleet.rollout.fakes import PLAN, Fleet, Named, done, names
+from tests.fleet.rollout.fakes import PLAN, Fleet, Named, begins, done, names
 from tests.fleet.rollout.stubs import Tools
 from tests.site_checks.places import put, trusted_directory
 
 HOST = "examples/hosts/ubuntu2404-hgx-h100"
+RETRY = Remedy(RepairAction.WAIT, "look at it")
 
 
 @pytest.mark.parametrize(
@@ -192,6 +196,38 @@ def test_one_host_that_is_tried_again_is_held_against_what_it_was() -> None:
     health = rollout.health
     assert health is not None
     assert set(health.owing) == {"gpu07"}
+
+
+@pytest.mark.parametrize("well", [True, False])
+@pytest.mark.parametrize(
+    ("hosts", "reboot"), [(1, RebootPolicy.IF_NEEDED), (2, RebootPolicy.NEVER)], ids=["one host", "no reboots"]
+)
+def test_work_comes_back_to_a_drained_host_that_was_checked(
+    hosts: int, reboot: RebootPolicy, well: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps that all succeeded say nothing of how the host is: it is held against what it was."""
+    tools = Tools.make(tmp_path / "bin")
+    monkeypatch.setenv("PATH", f"{tools.directory}:{os.environ['PATH']}")
+    named = [Host(Recorded(Path(HOST, "facts.txt").read_bytes(), name)) for name in names(hosts)]
+    ready = Preparation.of(RolloutOptions(drain_slurm=True), named, lambda _: SpecFile(Spec(reboot=reboot), Rules()))
+    for host in named:
+        ready.seen(host, collect(host.transport))
+    slurms_name = ready.nodes["gpu01"].hostname.partition(".")[0]
+    tools.set("state", f"NodeName={slurms_name} NodeHostName={slurms_name} State=IDLE\n")
+    broken = CheckResult("rt.docker-live", Severity.ERROR, None if well else Finding("docker is down", "seen", RETRY))
+    monkeypatch.setattr(Preparation, "check_now", lambda _, host: CheckReport(str(host), {broken.id: broken}))
+    plans = [HostOutcome(name, ExitCode.DONE, plan=replace(PLAN, target=name)) for name in names(hosts)]
+    fleet = Fleet(names(hosts))
+    fleet.rollout = replace(ready.rollout(named, FleetReport(tuple(plans))), left_closed=())
+
+    def one(host_run: HostRun, plan: Plan) -> HostOutcome:
+        begins(host_run)
+        return done(host_run.transport.target)
+
+    report = fleet.run(one, forks=1)
+    assert [host.code for host in report.hosts] == [ExitCode.DONE if well else ExitCode.FAILED] * hosts
+    assert tools.drained is not well
+    assert {host for host, _ in fleet.rollout.closed} == (set() if well else {"gpu01"})
 
 
 MAY_BE_AWAY = "gpu01 was at work in the interrupted run and may not be back from its reboot"

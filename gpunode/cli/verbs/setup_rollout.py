@@ -71,6 +71,7 @@ class Preparation:
         owing = {target: keys for target, keys in past.failing.items() if target in here} if past and same_rules else {}
         several = len(named) > 1 and file_of is not None
         gated = bool(owing) or (several and (reboots or wanted.staged or wanted.max_failures is not None))
+        gated = gated or bool(drains and named)  # work comes back to a host, also to one alone, that was found well
         rules = _judgement(file_of(named[0])) if file_of and gated else None
         closed, at_work = (past.closed, past.in_state(HostState.BEGUN)) if past else ((), ())
         return Preparation(wanted, drains, file_of, rules, left_closed=closed, owing=owing, at_work=at_work)
