@@ -12,6 +12,9 @@ from gpunode.values import dataclass
 
 _NAME = regex(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,62})", re.ASCII)  # of NodeName in slurm.conf, without ranges
 _STATE = regex(r"\bState=(\S+)")  # "IDLE+DRAIN", "MIXED", "DOWN*+DRAIN"
+# Each of these keeps new jobs away, and RESUME takes it back (slurmctld's update_node). POWERED_DOWN is none of them: a
+# node that sleeps is woken for the next job.
+_CLOSED = regex(r"DRAIN|\b(DOWN|FAIL(ING)?)\b", re.ASCII)
 _HOSTNAME = regex(r"\bNodeHostName=(\S+)")
 _BETWEEN_S = 5.0
 # Without --states squeue leaves out suspended jobs, which hold their GPUs' memory.
@@ -34,7 +37,7 @@ class Slurm:
         """See Scheduler.close."""
         name = node.hostname.partition(".")[0]  # as slurmd names itself (gethostname_short)
         reopen = (self.scontrol, "update", f"NodeName={name}", "State=RESUME")
-        if self._drained(node, name):
+        if self._closed(node, name):
             return Closed(name, reopen, before=True)
         note(reopen)
         done = run_tool((self.scontrol, "update", f"NodeName={name}", "State=DRAIN", f"Reason={REASON}"))
@@ -53,8 +56,10 @@ class Slurm:
         done = run_tool(command)
         return "" if done.code == 0 else f"scontrol update: {last_words(done)}"
 
-    def _drained(self, node: NodeIdentity, name: str) -> bool:
-        """Whether somebody has drained it already. Raises HostBusy where Slurm has no such node."""
+    def _closed(self, node: NodeIdentity, name: str) -> bool:
+        """Whether it takes no new jobs already: it is drained, down or failed. Raises HostBusy where Slurm has no such
+        node.
+        """
         if _NAME.fullmatch(name) is None:
             raise busy(node, "its name is no name of a node of Slurm's", f"it calls itself {name[:80]!r}")
         done = run_tool((self.scontrol, "show", "node", name, "--oneliner"))
@@ -64,7 +69,7 @@ class Slurm:
             raise busy(node, f"Slurm does not show a node {name}", f"scontrol show node: {last_words(done)}")
         if hostname is not None and hostname[1].partition(".")[0] != name:
             raise busy(node, f"Slurm's node {name} is another host", f"its NodeHostName is {hostname[1][:80]!r}")
-        return "DRAIN" in state[1].upper()
+        return _CLOSED.search(state[1].upper()) is not None
 
     def _wait(self, name: str, stop: Callable[[], bool]) -> str:
         """Until no job is on it; why there still is one, or "" ."""

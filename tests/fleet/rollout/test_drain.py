@@ -156,10 +156,35 @@ def test_a_node_of_slurms_is_drained_until_its_jobs_have_ended_and_resumed(tools
     ]
 
 
-def test_a_node_of_slurms_that_was_drained_before_stays_drained(tools: Tools) -> None:
-    tools.set("state", "NodeName=gpu01 NodeHostName=gpu01 State=IDLE+DRAIN\n")
-    assert drain(slurm(tools)) == ()
-    assert len(tools.calls) == 1
+@pytest.mark.parametrize(
+    ("state", "closed"),
+    [
+        ("IDLE+DRAIN", True),
+        ("DOWN", True),
+        ("DOWN*", True),
+        ("DOWN+NOT_RESPONDING", True),
+        ("IDLE+FAIL", True),
+        ("MIXED+FAIL+COMPLETING", True),
+        ("MIXED+PLANNED", False),
+        ("IDLE+CLOUD+POWERED_DOWN", False),
+        ("IDLE+POWER_DOWN", False),
+    ],
+)
+def test_a_node_of_slurms_that_was_closed_before_stays_closed(tools: Tools, state: str, *, closed: bool) -> None:
+    """RESUME would put it back to work, and DRAIN writes over the reason why it is down."""
+    tools.set("state", f"NodeName=gpu01 NodeHostName=gpu01 State={state} Reason=bad_DIMM\n")
+    assert (drain(slurm(tools)) == ()) is closed
+    assert [call[0] for call in tools.calls] == (["show"] if closed else ["show", "update"])
+
+
+def test_a_node_that_gpunode_drained_and_that_slurm_set_down_is_resumed(tools: Tools) -> None:
+    """slurmctld does so with one that it does not expect to reboot, or that is away for too long."""
+    tools.set("state", "NodeName=gpu01 NodeHostName=gpu01 State=DOWN+DRAIN\n")
+    resume = typed(tools.path("scontrol"), "update", "NodeName=gpu01", "State=RESUME")
+    fleet = Fleet(names(1), schedulers=(slurm(tools),), left_closed=(("gpu01", resume),))
+    fleet.run(lambda run, _: done(run.transport.target))
+    assert tools.calls[-1] == ["update", "NodeName=gpu01", "State=RESUME"]
+    assert fleet.rollout.closed == ()
 
 
 def test_jobs_that_do_not_end_in_time_keep_their_node(tools: Tools) -> None:
