@@ -323,6 +323,20 @@ def test_links_are_what_they_lead_to(tmp_path: Path) -> None:
     assert told(tmp_path, "[gpu]\ngpu07\n") == {"gpu07": ("gpu07", "root", 2222, None)}
 
 
+def test_a_plain_list_beside_them_is_an_inventory_of_ansible(tmp_path: Path) -> None:
+    """An INI inventory without a heading looks like any list; Ansible reads it with what stands beside it."""
+    text = "# gpu07, gpu08\n; a, b\ngpu07  # in rack 1, upper half\nroot@gpu[08:09]:22\n"
+    plain = {"gpu07": ("gpu07", None, None, None), "root@gpu08:22": ("gpu08", "root", 22, None)}
+    assert told(tmp_path, text.replace("08:09", "08-08")) == plain
+    _write(tmp_path, {"group_vars/all.yml": "ansible_user: ops\n", "host_vars/gpu07.yml": "ansible_host: 10.0.0.7\n"})
+    assert told(tmp_path, text) == {
+        "gpu07": ("10.0.0.7", "ops", None, None),
+        "gpu08": ("gpu08", "root", 22, None),
+        "gpu09": ("gpu09", "root", 22, None),
+    }
+    assert told(tmp_path, "gpu07,gpu08\n") == {name: (name, None, None, None) for name in ("gpu07", "gpu08")}
+
+
 def test_a_secret_beside_an_inventory_is_said_to_be_unread(tmp_path: Path) -> None:
     (tmp_path / "group_vars").mkdir()
     (tmp_path / "group_vars" / "all.yml").write_text("ansible_become_password: hunter2\nansible_user: root\n")

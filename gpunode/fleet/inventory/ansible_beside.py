@@ -20,6 +20,11 @@ from gpunode.foreign import read_file
 MOST_FILES = 2000
 MOST_BYTES = 256 * 1024  # of one of them
 _ENDINGS = ("", ".yml", ".yaml", ".json")
+_GROUPS, _HOSTS = "group_vars", "host_vars"
+
+
+def has_beside(directory: Path) -> bool:
+    return any(os.path.isdir(directory / kind) for kind in (_GROUPS, _HOSTS))
 
 
 def read_beside(directory: Path, tree: Tree) -> None:
@@ -27,7 +32,7 @@ def read_beside(directory: Path, tree: Tree) -> None:
     for always in (ALL, UNGROUPED):
         tree.group(always, 0)
     groups = {name: group.beside for name, group in tree.groups.items()}
-    for kind, places in (("group_vars", groups), ("host_vars", tree.hosts)):
+    for kind, places in ((_GROUPS, groups), (_HOSTS, tree.hosts)):
         for name, path in _files(directory / kind, places, tree):
             _read(path, name, places, tree)
 
