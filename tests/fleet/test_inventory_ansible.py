@@ -323,6 +323,12 @@ def test_links_are_what_they_lead_to(tmp_path: Path) -> None:
     assert told(tmp_path, "[gpu]\ngpu07\n") == {"gpu07": ("gpu07", "root", 2222, None)}
 
 
+@pytest.mark.parametrize("word", ["2001:db8::7", "[2001:db8::7]:22"])
+def test_the_files_of_an_ipv6_host_have_its_address_for_a_name(tmp_path: Path, word: str) -> None:
+    _write(tmp_path, {"host_vars/2001:db8::7.yml": "ansible_host: 10.0.0.7\nansible_port: 22\n"})
+    assert told(tmp_path, f"[gpu]\n{word}\n") == {"[2001:db8::7]": ("10.0.0.7", None, 22, None)}
+
+
 def test_a_plain_list_beside_them_is_an_inventory_of_ansible(tmp_path: Path) -> None:
     """An INI inventory without a heading looks like any list; Ansible reads it with what stands beside it."""
     text = "# gpu07, gpu08\n; a, b\ngpu07  # in rack 1, upper half\nroot@gpu[08:09]:22\n"

@@ -42,7 +42,8 @@ def _files(directory: Path, names: Iterable[str], tree: Tree) -> Iterator[tuple[
     there = frozenset(_entries(directory, tree)) if directory.is_dir() else frozenset[str]()
     found: list[tuple[str, Path]] = []
     for name in sorted(names):
-        spelled = (directory / f"{name}{ending}" for ending in _ENDINGS if f"{name}{ending}" in there)
+        bare = name.strip("[]")  # Ansible calls a host of IPv6 by its address alone
+        spelled = (directory / f"{bare}{ending}" for ending in _ENDINGS if f"{bare}{ending}" in there)
         first = next((path for path in spelled if os.path.exists(path)), None)
         walked = _walk(first, tree) if first else []
         found += [(name, path) for path in walked if not os.path.isdir(path)]
