@@ -122,6 +122,24 @@ def test_ungrouped_has_the_hosts_that_no_other_group_has(
     assert [found[name].target.user for name in "ab"] == users
 
 
+@pytest.mark.parametrize(
+    ("value", "user"),
+    [
+        (r"'CORP\\ann'", r"CORP\ann"),
+        (r'"CORP\\ann"  # a comment', r"CORP\ann"),
+        (r"CORP\ann", r"CORP\ann"),
+        (r"'CORP\dave'", r"CORP\dave"),
+        (r"'ann\x41'", "annA"),
+        (r"'ann\x'", r"'ann\x'"),
+        (r"'\ud800'", r"'\ud800'"),
+        (r"'o\'neill'", "o'neill"),
+    ],
+)
+def test_escapes_in_quotes_are_read_as_ansible_reads_them(tmp_path: Path, value: str, user: str) -> None:
+    """As ansible-inventory 2.19 lists it: a value in quotes is a text of Python's, else it stays as it is."""
+    assert named(tmp_path, f"[g]\na\n[g:vars]\nansible_user={value}\n")["a"].target.user == user
+
+
 def test_older_names_of_variables_count(tmp_path: Path) -> None:
     text = "a ansible_ssh_host=10.0.0.1 ansible_ssh_user=ann ansible_ssh_port=22 ansible_private_key_file=/k\n"
     assert told(tmp_path, text) == {"a": ("10.0.0.1", "ann", 22, "/k")}

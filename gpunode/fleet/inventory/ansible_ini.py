@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
+import warnings
 
 from gpunode.fleet.inventory.ansible_vars import keep
 from gpunode.fleet.inventory.tree import UNGROUPED, Said, Tree, lines_of
@@ -13,7 +15,7 @@ from gpunode.values import dataclass
 _SECTION = regex(r"\[([^:\]\s]+)(?::(\w+))?\]\s*(?:[#;].*)?")
 _KINDS = ("hosts", "children", "vars")
 # A value in [group:vars] is the rest of its line; of a number or a quoted text Ansible drops a comment behind it.
-_VALUE = regex(r"""(?:(?P<number>\d+)|"(?P<double>[^"]*)"|'(?P<single>[^']*)')\s*(?:#.*)?""")
+_VALUE = regex(r"""(?:(?P<number>\d+)|(?P<quoted>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'))\s*(?:#.*)?""")
 
 
 @dataclass
@@ -85,7 +87,21 @@ def _host(words: str, place: _Place, tree: Tree, line: int) -> None:
 
 def _value(text: str) -> str:
     found = _VALUE.fullmatch(text)
-    return next((part for part in found.groups() if part is not None), "") if found else text
+    if found is None:
+        return text
+    return found["number"] or _unquoted(found["quoted"], text)
+
+
+def _unquoted(quoted: str, text: str) -> str:
+    """A text in quotes, with the escapes of Python, as Ansible takes it; `text` where one of these is wrong."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a backslash that begins no escape: it stays
+            value = str(ast.literal_eval(quoted))
+        value.encode()  # half of a surrogate pair is no text
+    except (SyntaxError, ValueError):
+        return text
+    return value
 
 
 def _is_vault(text: str) -> bool:
