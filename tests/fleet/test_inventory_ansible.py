@@ -140,6 +140,23 @@ def test_escapes_in_quotes_are_read_as_ansible_reads_them(tmp_path: Path, value:
     assert named(tmp_path, f"[g]\na\n[g:vars]\nansible_user={value}\n")["a"].target.user == user
 
 
+@pytest.mark.parametrize(
+    ("text", "beside"),
+    [
+        ("all: {hosts: {a: {ansible_user: }}, vars: {ansible_user: ops}}\n", ""),
+        ("g: {hosts: {a: }, vars: {ansible_user: null}}\nall: {vars: {ansible_user: ops}}\n", ""),
+        ("g: {hosts: {a: }, vars: {ansible_user: ops}}\n", "ansible_user:\n"),
+        ('{"_meta": {"hostvars": {"a": {"ansible_user": null}}}, "g": {"hosts": ["a"], "vars": {"ansible_user": "x"}}}',
+         ""),
+        ("g: {hosts: {a: {ansible_password: }}}\n", "ansible_ssh_common_args:\n"),
+    ],
+)  # fmt: skip
+def test_null_takes_back_what_is_said_farther_away(tmp_path: Path, text: str, beside: str) -> None:
+    """As ansible-core 2.19 takes it (lib/ansible/config/manager.py): a variable that is null is not there."""
+    _write(tmp_path, {"group_vars/g.yml": beside})
+    assert named(tmp_path, text)["a"].target.user is None
+
+
 def test_older_names_of_variables_count(tmp_path: Path) -> None:
     text = "a ansible_ssh_host=10.0.0.1 ansible_ssh_user=ann ansible_ssh_port=22 ansible_private_key_file=/k\n"
     assert told(tmp_path, text) == {"a": ("10.0.0.1", "ann", 22, "/k")}

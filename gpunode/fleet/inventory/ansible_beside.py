@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, MutableMapping
+from dataclasses import replace
 from pathlib import Path
 
 from gpunode.errors import UsageError
 from gpunode.fleet.inventory.ansible_vars import is_read, is_secret
-from gpunode.fleet.inventory.ansible_yaml import holds_vault
+from gpunode.fleet.inventory.ansible_yaml import holds_vault, said_by
 from gpunode.fleet.inventory.tree import ALL, UNGROUPED, Said, Tree
 from gpunode.fleet.inventory.yaml_nodes import document
 from gpunode.foreign import read_file
@@ -106,5 +107,5 @@ def _read(path: Path, name: str, places: MutableMapping[str, dict[str, Said]], t
             tree.notes[f"{variable} in {path} is not read: --ask-become-pass, or a key, is for that"] = None
         elif is_read(variable) and holds_vault(value):
             tree.fault(0, f"{path}: {variable} is encrypted by ansible-vault, and says how {name} is reached")
-        elif is_read(variable) and value.text is not None:
-            places[name][variable] = Said(value.text, 0)
+        elif is_read(variable) and (value.text is not None or value.empty):
+            places[name][variable] = replace(said_by(value), line=0)

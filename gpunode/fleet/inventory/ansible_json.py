@@ -59,6 +59,6 @@ def _kept(variables: dict[str, Any], tree: Tree, whose: str) -> dict[str, Said]:
     for name, value in variables.items():
         vault = isinstance(value, dict) and "__ansible_vault" in value
         plain = value.get("__ansible_unsafe") if isinstance(value, dict) else value
-        if vault or isinstance(plain, str | int | float):
-            keep(tree, name, Said(str(plain), 0), vault=vault, into=found, whose=whose)
+        if vault or value is None or isinstance(plain, str | int | float):
+            keep(tree, name, Said(str(plain), 0, unset=value is None), vault=vault, into=found, whose=whose)
     return found

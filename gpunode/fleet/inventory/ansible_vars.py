@@ -66,7 +66,7 @@ def is_secret(name: str) -> bool:
 
 def keep(tree: Tree, name: str, said: Said, *, vault: bool, into: dict[str, Said], whose: str) -> None:
     """Put a variable into `into` where it is one that counts; a secret is a fault, and so is a vault's."""
-    if is_secret(name):
+    if is_secret(name) and not said.unset:
         tree.fault(
             said.line, f"{whose}: {name} is a secret, and gpunode takes none from an inventory ({_instead(name)})"
         )
@@ -86,6 +86,8 @@ def login_of(variables: Mapping[str, Said], tree: Tree, whose: str) -> dict[str,
     """The settings in a host's variables; what is wrong goes to the tree's faults, what is not read to its notes."""
     found: dict[str, Said] = {}
     for name, said in variables.items():
+        if said.unset:
+            continue
         if "{{" in said.text or "{%" in said.text:
             tree.fault(said.line, f"{whose}: {name} is a template ({said.text[:80]!r}), and gpunode evaluates none")
         elif name in _SETTING:

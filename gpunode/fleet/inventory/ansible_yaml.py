@@ -64,11 +64,15 @@ def _host(word: str, value: Node, group: Group, tree: Tree) -> None:
 
 
 def keep_node(tree: Tree, name: str, value: Node, into: dict[str, Said], whose: str) -> None:
-    """A variable's value: those that count are texts and numbers."""
-    if value.text is not None or value.vault:
-        keep(tree, name, Said(value.text or "", value.line), vault=value.vault, into=into, whose=whose)
+    """A variable's value: those that count are texts and numbers, or null."""
+    if value.text is not None or value.empty or value.vault:
+        keep(tree, name, said_by(value), vault=value.vault, into=into, whose=whose)
     elif holds_vault(value):
         keep(tree, name, Said("", value.line), vault=True, into=into, whose=whose)
+
+
+def said_by(value: Node) -> Said:
+    return Said(value.text or "", value.line, unset=value.empty)
 
 
 def holds_vault(value: Node) -> bool:

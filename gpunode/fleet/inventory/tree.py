@@ -28,6 +28,7 @@ class Said:
 
     text: str
     line: int  # 0: not known
+    unset: bool = False  # Ansible's null: what is said farther away does not count, and neither does this
 
 
 @dataclass
