@@ -47,7 +47,7 @@ def test_every_object_is_valid(release: str, images: Images) -> None:
 
 
 def test_the_config_maps_hold_gpunode_whole_and_in_order() -> None:
-    found = objects(request(BYTES))
+    found = whole(BOTH)
     maps = of_kind(found, "ConfigMap")
     parts = {name: text for one in maps for name, text in one.get("binaryData", {}).items()}
     assert b"".join(base64.b64decode(parts[name]) for name in sorted(parts)) == BYTES
@@ -59,7 +59,7 @@ def test_the_config_maps_hold_gpunode_whole_and_in_order() -> None:
 
 
 def test_no_config_map_is_larger_than_the_api_takes() -> None:
-    for one in of_kind(objects(request(BYTES)), "ConfigMap"):
+    for one in of_kind(whole(BOTH), "ConfigMap"):
         data = sum(len(base64.b64decode(text)) for text in one.get("binaryData", {}).values())
         assert data + sum(map(len, one.get("data", {}).values())) <= 1 << 20
 
@@ -70,7 +70,7 @@ def test_nodes_that_get_gpunode_elsewhere_need_no_parts() -> None:
 
 
 def test_one_node_at_a_time_and_only_those_that_are_labelled() -> None:
-    (workload,) = of_kind(objects(request(BYTES)), "DaemonSet")
+    (workload,) = of_kind(whole(BOTH), "DaemonSet")
     spec = workload["spec"]
     assert spec["updateStrategy"] == {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}
     pod = spec["template"]["spec"]
