@@ -19,7 +19,7 @@ def looked_up(typed: SshTarget, options: SshOptions) -> Mapping[str, object]:
         # lookup() works on shared state, so one thread at a time.
         with _config_lock:
             return _config(tuple(options.config_files), typed.user, typed.port).lookup(typed.host)
-    except (paramiko.ConfigParseError, paramiko.CouldNotCanonicalize, ValueError) as error:
+    except (paramiko.ConfigParseError, ValueError) as error:
         raise ssh_errors.config_fault("ssh", error) from error
 
 

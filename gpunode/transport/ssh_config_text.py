@@ -29,6 +29,9 @@ _CANNOT_TELL = ": gpunode cannot tell "  # before the criterion and its place; `
 
 Criterion = tuple[str, str]  # its name, with ! where it is negated; its argument, "" for those of _ALONE
 Block = tuple[Criterion, ...]  # all of them have to hold; (): for every host
+ORIGINAL = (
+    "typed"  # stands for originalhost, which paramiko asks of the host's full name; it asks Host of that name, too
+)
 _FINAL: Criterion = ("final", "")  # paramiko before 3.3 does not know it
 
 
@@ -110,8 +113,8 @@ def _included(names: Sequence[str], directory: Path) -> list[str]:
 
 
 def _host(patterns: Sequence[str]) -> Block:
-    """Host is asked of the name that was typed, as `Match originalhost` is; a comma, which parts its patterns, is in no
-    such name.
+    """Host is asked of the name that was typed, or of the full one that CanonicalizeHostname made of it; a comma, which
+    parts the patterns of Match, is in no such name.
     """
     possible = [pattern for pattern in patterns if "," not in pattern]
     return () if possible == ["*"] else (("originalhost", ",".join(possible) or "!*"),)
@@ -133,7 +136,7 @@ def _criteria(arguments: Sequence[str], place: str) -> Block:
                 raise _fault(f"{place}: Match {name} has no value")
             argument = rest.pop(0)
         if kind in _KNOWN:
-            found.append((not_ + kind, argument))
+            found.append((not_ + (ORIGINAL if kind == "originalhost" else kind), argument))
         else:
             criterion = f"{name} {argument}".replace("%", "%%")
             found.append(("exec", f"{_CANNOT_TELL}{criterion} ({place})"))

@@ -18,7 +18,8 @@ from typing import Any, ClassVar
 
 from gpunode.errors import UnsupportedHost
 from gpunode.transport.public_key import CERTIFICATE
-from gpunode.transport.ssh_config_text import MatchExec
+from gpunode.transport.ssh_config_canonical import canonical, canonicalizes
+from gpunode.transport.ssh_config_text import ORIGINAL, MatchExec
 from gpunode.transport.ssh_config_tokens import expanded
 from gpunode.transport.ssh_socket import Link
 
@@ -116,12 +117,45 @@ class BoundedPackets(Packetizer):
 
 
 class Config(paramiko.SSHConfig):
-    """With ssh's tokens and patterns. paramiko knows fewer tokens, asks for this machine's names for each value of each
-    host, and compiles the patterns of a large file again for each: a quarter of a second, of two thousand blocks.
+    """With ssh's tokens, patterns and full names. paramiko knows fewer tokens, asks for this machine's names for each
+    value of each host, and compiles the patterns of a large file again for each: a quarter of a second, of two thousand
+    blocks. It makes a full name of what was typed, and dials that in place of HostName. One look-up at a time.
     """
 
+    _typed = ""
+
+    def lookup(self, hostname: str) -> paramiko.SSHConfigDict:
+        """As ssh: HostName first, then CanonicalizeHostname; Host lines are then asked of the name that this made.
+
+        Raises ValueError for a value that ssh would not read, or a host that may not stay without a full name.
+        """
+        self._typed = hostname
+        found = self._lookup(hostname)  # type: ignore[attr-defined]
+        found["hostname"] = expanded("hostname", found.get("hostname", hostname), found, hostname)
+        if is_canonical := canonicalizes(found) != "no":
+            hostname = found["hostname"] = canonical(found["hostname"], found)
+        found = self._lookup(hostname, found, is_canonical)  # type: ignore[attr-defined]
+        settings: paramiko.SSHConfigDict = super()._expand_variables(found, hostname)  # type: ignore[misc]
+        return settings
+
+    def _expand_variables(self, config: paramiko.SSHConfigDict, target_hostname: str) -> paramiko.SSHConfigDict:
+        """Nothing yet: lookup does it once, after the last look."""
+        return config
+
     def _tokenize(self, config: Mapping[str, object], target_hostname: str, key: str, value: str) -> str:
-        return expanded(key, value, config, target_hostname)
+        return value if key == "hostname" else expanded(key, value, config, self._typed)
+
+    def _does_match(self, match_list: Sequence[Mapping[str, Any]], target_hostname: str, *more: object) -> bool:
+        """Host is asked of the host's full name where it has one; originalhost of what was typed."""
+        rest = []
+        for asked in match_list:
+            if asked["type"] != ORIGINAL:
+                rest.append(asked)
+            elif self._pattern_matches(asked["param"], self._typed) is asked["negate"]:
+                return False
+        if match_list and not rest:
+            return True
+        return bool(super()._does_match(rest, target_hostname, *more))  # type: ignore[misc]
 
     def _pattern_matches(self, patterns: str | Sequence[str], target: str) -> bool:
         hit = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 from pathlib import Path
 
@@ -30,6 +31,8 @@ def ssh_says(home: Path) -> dict[str, str]:
     said = subprocess.run(asked, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True).stdout
     return dict(line.partition(" ")[::2] for line in said.splitlines())
 
+
+FULL = "Host *\n CanonicalizeHostname yes\n CanonicalDomains absent.example example.com\n CanonicalizeMaxDots 0"
 
 # (host, port, user) of gpu07; the second text is the file MORE. `User ann` stands at the end of each.
 CASES: dict[str, tuple[str, str, tuple[str, int, str]]] = {
@@ -69,6 +72,26 @@ CASES: dict[str, tuple[str, str, tuple[str, int, str]]] = {
     "quotes": ('Host "gpu07"\n HostName \'a.x\'\n User "bob"', "", ("a.x", 22, "bob")),
     "the end of a line elsewhere": ("Host gpu07\r\n Port 2222\r\n", "", ("gpu07", 2222, "ann")),
     "what holds comes first": ("Port 2\nHost gpu07\n Port 3", "", ("gpu07", 2, "ann")),
+    "an address has no full name": (f"HostName 10.9.9.9\n{FULL}", "", ("10.9.9.9", 22, "ann")),
+    "an address has a second look": (
+        f"Host gpu07\n HostName 10.9.9.9\nMatch canonical originalhost gpu07\n Port 2\n{FULL}",
+        "",
+        ("10.9.9.9", 2, "ann"),
+    ),
+    "Host is asked of HostName in the second look": (
+        f"Host 10.*\n Port 2\nHost gpu07\n HostName 10.9.9.9\n{FULL}",
+        "",
+        ("10.9.9.9", 2, "ann"),
+    ),
+    "a full name behind a proxy": (f"ProxyJump b\n{FULL}", "", ("gpu07", 22, "ann")),
+    "a full name that is typed": (f"HostName a.b\nMatch canonical\n Port 2\n{FULL}", "", ("a.b", 2, "ann")),
+    "full names without domains": (
+        "Match canonical\n Port 2\nHost *\nCanonicalizeHostname true",
+        "",
+        ("gpu07", 2, "ann"),
+    ),
+    "full names in no domain": (f"CanonicalDomains none\n{FULL}", "", ("gpu07", 22, "ann")),
+    "no full names": ("CanonicalizeHostname no\nMatch canonical\n Port 2", "", ("gpu07", 22, "ann")),
     "a name of a name": ("Host gpu*\n HostName %h.x%%", "", ("gpu07.x%", 22, "ann")),
 }
 
@@ -79,6 +102,68 @@ def test_it_is_read_as_ssh_does(tmp_path: Path, config: str, more: str, want: tu
     ssh = ssh_says(tmp_path)
     assert (ssh["hostname"], int(ssh["port"]), ssh["user"]) == want
     assert (hop.host, hop.port, hop.user) == want
+
+
+NAMES = {"gpu07.example.com.": "gpu07.example.com", "node-a.example.com.": "", "cn.example.com.": "real.example.org"}
+FOLLOW = f"CanonicalizePermittedCNAMEs *.example.net:* *.example.com:*.example.org\n{FULL}"
+
+
+@pytest.mark.parametrize(
+    ("config", "want"),
+    [
+        (FULL, ("gpu07.example.com", 22, "ann")),
+        (f"Host gpu07\n HostName node-a\n{FULL}", ("node-a.example.com", 22, "ann")),
+        (f"Host gpu07\n HostName node-b\n{FULL}", ("node-b", 22, "ann")),
+        (f"Host gpu07.example.com\n Port 2\n{FULL}", ("gpu07.example.com", 2, "ann")),
+        (f"Match canonical host *.com originalhost gpu07\n Port 2\n{FULL}", ("gpu07.example.com", 2, "ann")),
+        (f"Match originalhost *.com\n Port 2\n{FULL}", ("gpu07.example.com", 22, "ann")),
+        (f"ProxyJump b\nCanonicalizeHostname always\n{FULL}", ("gpu07.example.com", 22, "ann")),
+        (f"HostName gpu07.example.com.\n{FULL}", ("gpu07.example.com", 22, "ann")),
+        (f"HostName cn\n{FULL}", ("cn.example.com", 22, "ann")),
+        (f"HostName cn\n{FOLLOW}", ("real.example.org", 22, "ann")),
+        (f"HostName cn.example.com\n{FOLLOW}", ("cn.example.com", 22, "ann")),
+    ],
+    ids=[
+        "a domain has it",
+        "HostName comes first",
+        "no domain has it",
+        "Host is asked of the full name",
+        "originalhost is asked of what was typed",
+        "and of nothing else",
+        "always, behind a proxy too",
+        "a name that ends with a dot",
+        "an alias stays",
+        "an alias that may be followed",
+        "an alias that the resolver does not know",
+    ],
+)
+def test_a_full_name_is_what_ssh_makes_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: str, want: tuple[str, int, str]
+) -> None:
+    """The resolver's answers are made up; ssh makes the same of them where they stand in /etc/hosts."""
+
+    def answer(name: str, *_: object, **__: object) -> list[tuple[int, int, int, str, tuple[str, int]]]:
+        if name not in NAMES:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, NAMES[name], ("10.0.0.7", 0))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", answer)
+    hop = hop_of(tmp_path, f"{config}\nHost *\nUser ann\n")
+    assert (hop.host, hop.port, hop.user) == want
+    assert hop.key_names[-1] == want[0]
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ("CanonicalizeHostname maybe", "CanonicalizeHostname 'maybe' is not yes, no or always"),
+        ("CanonicalizeHostname yes\nCanonicalizeFallbackLocal no", "gpu07 is in no domain of CanonicalDomains"),
+    ],
+)
+def test_a_host_without_a_full_name_that_has_to_have_one_is_refused(tmp_path: Path, config: str, said: str) -> None:
+    with pytest.raises(TransportError) as refused:
+        hop_of(tmp_path, config)
+    assert said in refused.value.evidence
 
 
 def test_an_include_that_is_not_for_this_host_runs_nothing(tmp_path: Path) -> None:
