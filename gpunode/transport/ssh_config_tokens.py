@@ -50,6 +50,8 @@ def expanded(key: str, value: str, settings: Mapping[str, object], typed: str) -
         said = {"h": "hostname", "p": "port", "r": "user", "k": "hostkeyalias"}.get(token)
         if said is None:
             return _HERE[token]()
+        if token == "h" and settings.get(said):
+            return expanded(said, str(settings[said]), settings, typed)  # Match exec asks while it has its own tokens
         return str(settings.get(said) or {"p": 22, "r": getpass.getuser()}.get(token, typed))
 
     def put(found_token: str) -> str:

@@ -197,6 +197,9 @@ def test_a_match_for_what_ssh_alone_knows_is_nothing_to_other_hosts(tmp_path: Pa
     ("config", "port", "user", "command"),
     [
         ("ProxyCommand nc b %h %p", 2222, None, "nc b gpu07 2222"),
+        ("ProxyCommand ssh -W %h:%p b\nHostName %h.x", 2222, None, "ssh -W gpu07.x:2222 b"),
+        ("HostName %h.x\nMatch exec 'test %h%% = gpu07.x%%'\n ProxyCommand b", None, None, "b"),
+        ("HostName %h.x\nMatch !exec 'test %h = gpu07.x'\n ProxyCommand b", None, None, None),
         ("ProxyCommand ssh -l %r b '#' %%%n", None, "bob", "ssh -l bob b '#' %gpu07"),
         ("Match user bob\n ProxyCommand b", None, "bob", "b"),
         ("Match user bob\n ProxyCommand b", None, "eve", None),
@@ -230,12 +233,12 @@ def test_the_names_of_files_are_read_as_ssh_does(tmp_path: Path, monkeypatch: py
     hop = hop_of(
         tmp_path,
         """Host gpu*
-        HostName a.x
         UserKnownHostsFile "~/my hosts" ~/of.%h ${WHERE}/%n-%p%% ${NOWHERE}/x # none
         IdentityFile "~/.ssh/my key"
-        IdentityFile %d/%r
+        IdentityFile %d/%r-%h
         CertificateFile ~/%n-cert.pub
         RevokedHostKeys "/etc/ssh/revoked keys"
+        HostName a.%hx
         IdentitiesOnly true""",
         "",
         SshTarget("gpu07", "bob"),
@@ -243,11 +246,11 @@ def test_the_names_of_files_are_read_as_ssh_does(tmp_path: Path, monkeypatch: py
     home = tmp_path
     assert hop.user_known_hosts == (
         home / "my hosts",
-        home / "of.a.x",
+        home / "of.a.gpu07x",
         Path("/where/gpu07-22%"),
         Path("${NOWHERE}/x"),
     )
-    assert hop.identities == (home / ".ssh/my key", home / "bob")
+    assert hop.identities == (home / ".ssh/my key", home / "bob-a.gpu07x")
     assert hop.certificates == (home / "gpu07-cert.pub",)
     assert hop.revoked_keys == Path("/etc/ssh/revoked keys")
     assert hop.identities_only
