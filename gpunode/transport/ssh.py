@@ -330,7 +330,7 @@ class Ssh:
         try:
             return looked_up(typed, self._options)
         except TransportError as error:
-            raise ssh_errors.config_fault(self.target, error.evidence) from error
+            raise ssh_errors.config_fault(self.target, error.evidence, error.remedy) from error
 
 
 def _end_sudo(sessions: Sessions, stderr: bytes | bytearray) -> None:

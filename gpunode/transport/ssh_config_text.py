@@ -16,6 +16,7 @@ from pathlib import Path
 
 from gpunode.errors import TransportError
 from gpunode.regex import regex
+from gpunode.transport.private_group import is_private
 from gpunode.transport.ssh_config_words import escaped, words
 from gpunode.transport.ssh_errors import config_fault
 
@@ -76,11 +77,21 @@ def _text(path: Path) -> str:
     try:
         with path.open("rb") as file:
             about = os.fstat(file.fileno())
-            if about.st_uid not in (0, os.geteuid()) or about.st_mode & 0o022:
-                raise _fault(f"{path} can be written by others (mode {about.st_mode & 0o7777:o}, uid {about.st_uid})")
+            if remedy := _against_others(path, about):
+                mode = f"mode {about.st_mode & 0o7777:o}, uid {about.st_uid}, gid {about.st_gid}"
+                raise config_fault("ssh", f"{path} can be written by others ({mode})", remedy)
             return file.read().decode("utf-8", "replace")
     except OSError as error:
         raise _fault(f"{path}: {error.strerror}") from error
+
+
+def _against_others(path: Path, about: os.stat_result) -> str:
+    """What keeps others from writing the file; "": they may not."""
+    user = os.geteuid()
+    if about.st_uid not in (0, user):
+        return f"make it your own (chown), or root's: {shlex.quote(str(path))}"
+    shared = about.st_mode & 0o020 and not is_private(about.st_gid, user)
+    return f"chmod go-w {shlex.quote(str(path))}" if shared or about.st_mode & 0o002 else ""
 
 
 def _setting(line: str, place: str) -> tuple[str, str]:

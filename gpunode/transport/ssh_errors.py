@@ -103,11 +103,13 @@ def lost(target: str, doing: str, error: object = "") -> NotReached:
     )
 
 
-def config_fault(target: str, error: object) -> TransportError:
+def config_fault(
+    target: str, error: object, remedy: Remedy | str = "correct it; `ssh -G HOST` shows what ssh itself reads"
+) -> TransportError:
     return TransportError(
         f"{target}: ~/.ssh/config cannot be read",
         evidence=str(error),
-        remedy="correct it; `ssh -G HOST` shows what ssh itself reads",
+        remedy=remedy,
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpunode.errors import TransportError
+from gpunode.transport import ssh_config_text
 from gpunode.transport.ssh_config import Hop, SshOptions, SshTarget, resolve
 from gpunode.transport.ssh_config_lookup import looked_up
 from gpunode.transport.ssh_config_text import read_config
@@ -278,12 +279,29 @@ def test_what_ssh_does_not_read_is_told_by_its_line(tmp_path: Path, config: str,
     assert str(tmp_path / ".ssh") in refused.value.evidence
 
 
-def test_a_file_that_others_may_write_is_not_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", [0o666, 0o602])
+def test_a_file_that_others_may_write_is_not_read(tmp_path: Path, mode: int) -> None:
     (tmp_path / "config").write_text("Port 2222")
-    (tmp_path / "config").chmod(0o664)
+    (tmp_path / "config").chmod(mode)
     with pytest.raises(TransportError) as refused:
         read_config([tmp_path / "config"])
-    assert "can be written by others (mode 664" in refused.value.evidence
+    assert f"can be written by others (mode {mode:o}" in refused.value.evidence
+    assert refused.value.remedy.text == f"chmod go-w {tmp_path}/config"
+
+
+@pytest.mark.parametrize("private", [True, False])
+def test_a_file_that_its_group_may_write_is_read_where_that_is_ones_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, private: bool
+) -> None:
+    monkeypatch.setattr(ssh_config_text, "is_private", lambda group, user: private)
+    (tmp_path / "config").write_text("Port 2222")
+    (tmp_path / "config").chmod(0o664)
+    if private:
+        assert "port 2222" in read_config([tmp_path / "config"])
+        return
+    with pytest.raises(TransportError) as refused:
+        read_config([tmp_path / "config"])
+    assert "mode 664" in refused.value.evidence
 
 
 def test_a_file_that_is_not_there_says_nothing(tmp_path: Path) -> None:
