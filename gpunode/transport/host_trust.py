@@ -11,6 +11,7 @@ from gpunode.transport.certificates import Certificate, Malformed, read, refusal
 from gpunode.transport.known_hosts import HostKey, KnownHosts, KnownKey, Trust, Verdict
 from gpunode.transport.revoked_keys import revoked
 from gpunode.transport.ssh_config import Hop
+from gpunode.transport.ssh_wire import Fields
 from gpunode.values import dataclass
 
 
@@ -33,7 +34,7 @@ def known(target: str, hop: Hop, shown: Shown, *, accept_new: bool) -> Known:
     lines = lines_for(hop)
     certificate = _certificate(target, hop, shown)
     keys = (shown.key, *((certificate.authority,) if certificate else ()))
-    for key in keys:
+    for key in (*keys, *_whole(shown)):
         if hop.revoked_keys is not None and (line := revoked(hop.revoked_keys, key)):
             raise ssh_errors.revoked_key(target, hop, key, (line,))
     if found := lines.revocations(hop.key_names, keys):
@@ -57,6 +58,13 @@ def key_types(hop: Hop) -> set[str]:
     lines = lines_for(hop)
     named = (lines.keys(name) for name in hop.key_names)
     return {known.key.type for known in next(filter(None, named), ())}
+
+
+def _whole(shown: Shown) -> tuple[HostKey, ...]:
+    """The certificate itself: a binary list may have its serial number or its name, and neither of its keys."""
+    if shown.certificate is None:
+        return ()
+    return (HostKey(Fields(shown.certificate).string().decode("ascii", "replace"), shown.certificate),)
 
 
 def _certificate(target: str, hop: Hop, shown: Shown) -> Certificate | None:

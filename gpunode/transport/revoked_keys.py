@@ -1,7 +1,8 @@
 """RevokedHostKeys of ssh_config(5): keys that no host may show, whatever is in known_hosts.
 
-As in OpenSSH (authfile.c, sshkey_check_revoked), a file that is missing, unreadable or not understood refuses every
-host: who wrote the line wants revoked keys refused, and we could not tell one.
+A text of public keys, or a binary list (key_revocation_list.py). As in OpenSSH (authfile.c, sshkey_check_revoked), a
+file that is missing, unreadable or not understood refuses every host: who wrote the line wants revoked keys refused,
+and we could not tell one.
 """
 
 from __future__ import annotations
@@ -11,36 +12,48 @@ from functools import lru_cache
 from pathlib import Path
 
 from gpunode.errors import TransportError
+from gpunode.transport import key_revocation_list
 from gpunode.transport.known_hosts import HostKey, KnownKey
 from gpunode.transport.public_key import plain_key
 from gpunode.transport.ssh_wire import Fields, strings
 
 SIZE_LIMIT_BYTES = 16 * 1024 * 1024  # 200,000 keys
-_KRL = b"SSHKRL\n\0"  # how OpenSSH's binary key revocation lists begin (PROTOCOL.krl)
 
 
 def revoked(path: Path, key: HostKey) -> KnownKey | None:
-    """The line that revokes `key`. Raises TransportError when the file cannot be read as such."""
+    """The line or list that revokes `key`, or certificate. Raises TransportError when it cannot be read as such."""
     try:
         found = path.stat()
-        number = _keys(path, found.st_mtime_ns, found.st_size).get(key.blob)
+        keys = _keys(path, found.st_mtime_ns, found.st_size)
     except OSError as error:
         raise _refusal(path, error.strerror or str(error), "make it readable for you") from error
+    if keys is None:
+        return KnownKey(key, str(path)) if _listed(path, found.st_mtime_ns, key) else None
+    number = keys.get(key.blob)
     return None if number is None else KnownKey(key, f"{path}:{number}")
 
 
+def _listed(path: Path, mtime_ns: int, key: HostKey) -> bool:
+    try:
+        return key_revocation_list.revokes(path, mtime_ns, key)
+    except OSError as error:
+        raise TransportError(
+            f"no host key is accepted while {path} cannot be read as RevokedHostKeys",
+            evidence=f"it is a binary key revocation list, which only ssh-keygen reads: {error}",
+            remedy="install OpenSSH's ssh-keygen here, or list the revoked public keys as text, one a line",
+        ) from error
+    except ValueError as error:
+        raise _refusal(path, f"ssh-keygen -Q says {str(error)!r}", "make the list anew (ssh-keygen -k)") from error
+
+
 @lru_cache(maxsize=8)
-def _keys(path: Path, _mtime_ns: int, size: int) -> dict[bytes, int]:
-    """Each key as it travels on the wire, and its line. Read once per content for all hosts of a fleet."""
+def _keys(path: Path, _mtime_ns: int, size: int) -> dict[bytes, int] | None:
+    """Each key as it travels on the wire, and its line; None: it is a binary list. Read once for all hosts."""
     if not path.is_file() or size > SIZE_LIMIT_BYTES:
         raise _refusal(path, "it is no regular file, or a huge one", "name the file of revoked keys")
     content = path.read_bytes()
-    if content.startswith(_KRL):
-        raise _refusal(
-            path,
-            "it is a binary key revocation list, which gpunode does not read",
-            "list the revoked public keys as text, one a line, which ssh reads as well",
-        )
+    if content.startswith(key_revocation_list.MAGIC):
+        return None
     keys = {}
     for number, line in enumerate(content.split(b"\n"), 1):
         words = line.split()

@@ -83,12 +83,40 @@ def test_a_revoked_key_is_not_remembered_by_accept_new(sshd: Start) -> None:
     assert (server.directory / "known_hosts").read_text() == ""
 
 
-def test_a_binary_revocation_list_is_refused_with_the_reason(sshd: Start) -> None:
-    server = sshd()
-    other_key(server)
-    command = ("ssh-keygen", "-q", "-k", "-f", str(server.directory / "krl"), str(server.directory / "other.pub"))
+def binary_list(server: Sshd, key: str) -> str:
+    """The line for the config."""
+    (server.directory / "listed.pub").write_text(f"{key}\n")
+    command = ("ssh-keygen", "-q", "-k", "-f", str(server.directory / "krl"), str(server.directory / "listed.pub"))
     subprocess.run(command, check=True)
-    assert "binary key revocation list" in log_in(server, f" RevokedHostKeys {server.directory}/krl")
+    return f" RevokedHostKeys {server.directory}/krl"
+
+
+@pytest.mark.parametrize("revoked_one", [True, False])
+def test_a_binary_revocation_list(sshd: Start, revoked_one: bool) -> None:
+    server = sshd()
+    heard = log_in(server, binary_list(server, server.host_key if revoked_one else other_key(server)))
+    assert ("is revoked" in heard and f"{server.directory}/krl" in heard) if revoked_one else heard == ""
+    assert ssh_logs_in(server) is not revoked_one
+
+
+def test_half_a_binary_revocation_list_refuses_every_host(sshd: Start) -> None:
+    server = sshd()
+    line = binary_list(server, other_key(server))
+    (server.directory / "krl").write_bytes((server.directory / "krl").read_bytes()[:20])
+    assert "ssh-keygen -Q says" in log_in(server, line)
+    assert not ssh_logs_in(server)
+
+
+def test_a_binary_revocation_list_without_ssh_keygen_is_refused_with_the_reason(
+    sshd: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = sshd()
+    line = binary_list(server, other_key(server))
+    with monkeypatch.context() as change:
+        change.setenv("PATH", str(server.directory))
+        heard = log_in(server, line)
+    assert "binary key revocation list, which only ssh-keygen reads" in heard
+    assert "ssh refuses" not in heard
 
 
 @pytest.mark.parametrize("kind", ["directory", "fifo"])

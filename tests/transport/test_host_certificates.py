@@ -165,6 +165,21 @@ def test_revoked_host_keys_are_held_against_both(sshd: Start, who: str) -> None:
     assert believed_by_ssh(server)
 
 
+@pytest.mark.parametrize(("line", "counts"), [("serial: 7", False), ("id: host", False), ("serial: 8", True)])
+def test_a_binary_list_may_revoke_the_certificate_alone(sshd: Start, line: str, counts: bool) -> None:
+    server = sshd()
+    ca = server.keygen("ca")
+    certify(ca, server.directory / "host", "-h", "-z", "7")
+    show_certificate(server)
+    (server.directory / "listed").write_text(f"{line}\n")
+    command = ("ssh-keygen", "-q", "-k", "-f", "krl", "-s", f"{ca}.pub", "listed")
+    subprocess.run(command, check=True, cwd=server.directory)
+    config = f"RevokedHostKeys {server.directory}/krl\n"
+    answer = asked(server, f"@cert-authority * {public(ca)}\n", config)
+    assert ("certified by" if counts else "is revoked") in answer
+    assert believed_by_ssh(server) is counts
+
+
 @pytest.mark.parametrize(
     ("words", "counts"),
     [("rsa-sha2-512", True), ("ecdsa*,ssh-ed25519", False), ("-rsa*", False), ("-ecdsa*", True), ("+ssh-dss", True)],
