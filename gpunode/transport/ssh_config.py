@@ -45,14 +45,14 @@ class SshTarget:
 
 
 _TARGET = regex(
-    r"(?:(?P<user>[^\s,]+)@)?(?:\[(?P<v6>[0-9A-Fa-f:.]+(?:%[\w.-]+)?)\]|(?P<host>[A-Za-z0-9_](?:[A-Za-z0-9_.-]*)))"
+    r"(?:(?P<user>(?!\w+://)[^\s,]+)@)?(?:\[(?P<v6>[0-9A-Fa-f:.]+(?:%[\w.-]+)?)\]|(?P<host>[A-Za-z0-9_](?:[A-Za-z0-9_.-]*)))"
     r"(?::(?P<port>\d{1,5}))?"
 )
 
 
 def parse_target(text: str) -> SshTarget:
-    """host, user@host, user@host:port, [v6]:port. Raises UsageError that names what is wrong with it."""
-    found = _TARGET.fullmatch(text)
+    """host, user@host, user@host:port, [v6]:port, or as a URI. Raises UsageError that names what is wrong with it."""
+    found = _TARGET.fullmatch(_without_scheme(text))
     if found is None:
         bare_v6 = text.count(":") > 1 and "[" not in text
         raise UsageError(
@@ -66,6 +66,12 @@ def parse_target(text: str) -> SshTarget:
     if port is not None and not 0 < port < 65536:
         raise UsageError(f"{text!r}: port {port} does not exist", remedy="ports go from 1 to 65535")
     return SshTarget(found["v6"] or found["host"], found["user"], port)
+
+
+def _without_scheme(text: str) -> str:
+    """ssh(1) takes ssh://user@host:port as well, and a slash at its end."""
+    rest = text.removeprefix("ssh://")
+    return text if rest == text else rest.removesuffix("/")
 
 
 @cache

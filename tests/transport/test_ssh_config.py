@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gpunode.errors import TransportError
-from gpunode.transport.ssh_config import SshOptions, SshTarget, resolve
+from gpunode.errors import TransportError, UsageError
+from gpunode.transport.ssh_config import SshOptions, SshTarget, parse_target, resolve
 
 HOME = Path("/home/ann")
 FOUND = {
@@ -59,6 +59,25 @@ def flags(**given: object) -> SshOptions:
 def test_resolve(target: SshTarget, options: SshOptions, want: dict[str, object]) -> None:
     hop = resolve(target, options, lambda alias: FOUND)
     assert {name: getattr(hop, name) for name in want} == want
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("ssh://ann@b:2222", SshTarget("b", "ann", 2222)),
+        ("ssh://b/", SshTarget("b")),
+        ("ssh://[::1]:22/", SshTarget("::1", None, 22)),
+        ("corp/ann@b", SshTarget("b", "corp/ann")),
+    ],
+)
+def test_a_uri_of_ssh_is_a_host(text: str, want: SshTarget) -> None:
+    assert parse_target(text) == want
+
+
+@pytest.mark.parametrize("text", ["http://ann@b", "ssh://ssh://ann@b", "ssh://b/x", "b/", "ssh://"])
+def test_another_uri_is_no_user_and_host(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a host"):
+        parse_target(text)
 
 
 def test_without_a_config_the_defaults_are_sshs() -> None:
