@@ -25,6 +25,7 @@ _TIME = regex(r"([0-9]{1,6})([smhdwSMHDW]?)")
 _UNIT_S = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _BARE_VARIABLE = regex(r"\$[A-Za-z_][A-Za-z0-9_]*")
 _VARIABLE = regex(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_SYSTEM_KNOWN_HOSTS = ("/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2")
 DEFAULT_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")  # in ~/.ssh, the order ssh(1) tries them
 
 
@@ -163,9 +164,7 @@ def resolve(target: SshTarget, options: SshOptions, lookup: Lookup, *, jump: boo
         jumps=_jumps(jumps),
         proxy_command=command or None,
         user_known_hosts=_known_hosts(found, "userknownhostsfile", options, ("known_hosts", "known_hosts2")),
-        system_known_hosts=()
-        if options.known_hosts is not None
-        else tuple(map(Path, words(_word(found, "globalknownhostsfile") or "/etc/ssh/ssh_known_hosts"))),
+        system_known_hosts=_system_known_hosts(found, options),
         connect_timeout_s=options.connect_timeout_s or _seconds(_word(found, "connecttimeout")) or 10,
         revoked_keys=_revoked_keys(_word(found, "revokedhostkeys"), options),
         ca_algorithms=_word(found, "casignaturealgorithms"),
@@ -225,6 +224,13 @@ def _known_hosts(
     if listed := words(_word(found, key)):
         return tuple(_expand(word, options) for word in listed if word.lower() != "none")
     return tuple(options.directory / name for name in default)
+
+
+def _system_known_hosts(found: Mapping[str, object], options: SshOptions) -> tuple[Path, ...]:
+    if options.known_hosts is not None:
+        return ()
+    listed = words(_word(found, "globalknownhostsfile")) or _SYSTEM_KNOWN_HOSTS
+    return tuple(Path(word) for word in listed if word.lower() != "none")
 
 
 def _revoked_keys(word: str, options: SshOptions) -> Path | None:

@@ -257,6 +257,13 @@ def test_the_names_of_files_are_read_as_ssh_does(tmp_path: Path, monkeypatch: py
     assert hop.identities_only
 
 
+@pytest.mark.parametrize("config", ["", "GlobalKnownHostsFile none", 'GlobalKnownHostsFile "/etc/hosts" /b'])
+def test_the_systems_known_hosts_are_sshs(tmp_path: Path, config: str) -> None:
+    hop = hop_of(tmp_path, config)
+    said = ssh_says(tmp_path)["globalknownhostsfile"]
+    assert [str(path) for path in hop.system_known_hosts] == ([] if said == "none" else said.split())
+
+
 @pytest.mark.parametrize(("word", "seconds"), [("30", 30), ("30s", 30), ("1m30", 90), ("1H", 3600), ("none", 10)])
 def test_a_time_is_read_as_ssh_does(tmp_path: Path, word: str, seconds: float) -> None:
     assert hop_of(tmp_path, f"ConnectTimeout {word}").connect_timeout_s == seconds
