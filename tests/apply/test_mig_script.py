@@ -155,3 +155,21 @@ def test_a_gpu_that_is_not_capable_of_mig_is_off_already(mode: str, tmp_path: Pa
     done, _, _ = partition(tmp_path, "off", mode=mode)
     assert done.returncode == 0, done.stderr
     assert "-mig " not in (tmp_path / "calls").read_text()
+
+
+def test_every_gpu_gets_its_layout_after_the_controller_has_gone(tmp_path: Path) -> None:
+    conf = tmp_path / "mig.conf"
+    conf.write_text(f"{LOST} 7g.80gb\n{WELL} 7g.80gb\n")
+    tool(tmp_path, "nvidia-smi", f'echo "$*" >>"$STATE/calls"\n{MIXED}')
+    reads, writes = os.pipe()
+    os.close(reads)
+    subprocess.run(
+        ("sh", "-s", "--", str(conf)),
+        input=resources.script("mig/apply").encode(),
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}", "STATE": str(tmp_path)},
+        stdout=writes,
+        stderr=writes,
+        check=False,
+    )
+    os.close(writes)
+    assert f"-i {WELL} -mig 1" in (tmp_path / "calls").read_text()

@@ -2,8 +2,9 @@
 # Made by gpunode; run by gpunode-mig.service at every boot, since Hopper and newer lose their MIG mode at a power cycle.
 # Exit 65: a program uses a GPU, nothing was changed on it. Exit 66: the mode waits for a reset of the GPU (a reboot does it).
 set -u
+trap '' PIPE # a controller that has gone leaves no GPU without its layout
 status=0
-say() { echo "gpunode-mig: $*" >&2; }
+say() { echo "gpunode-mig: $*" >&2 || :; }
 mode() { nvidia-smi -i "$1" --query-gpu="mig.mode.$2" --format=csv,noheader 2>/dev/null | head -n 1; }
 # As one word, the largest first: nvidia-smi creates them in this order, and a small one may stand where a large one fits.
 in_order() { sort -t . -k 1,1nr -k 2,2nr -k 2 | paste -s -d , -; }
