@@ -25,6 +25,7 @@ from gpunode.model.plan import BUNDLE_STEP, Plan
 from gpunode.model.report import Event, HostOutcome, RunReport
 from gpunode.model.spec import RebootPolicy, Spec
 from gpunode.offline.output_file import write_whole
+from gpunode.planner.resume import SPEC_FILE
 from gpunode.specfile import spec_text
 
 HostWork = Callable[[HostRun, Plan], HostOutcome]  # one host's plan carried out, as setup or undo does it
@@ -86,7 +87,7 @@ def mirror_of(log: RunLog, host: Host) -> Callable[[str], None]:
 
 def _resume(spec: Spec, run_id: str) -> Resume:
     """What is wanted after this machine's reboot stands in a file and in no argv, since a proxy may hold a password."""
-    path = state_home() / "runs" / run_id / "resume.yaml"
+    path = state_home() / "runs" / run_id / SPEC_FILE
     with suppress(OSError):  # it is there, unless the run goes on by another name; who writes says what is wrong
         make_private(path.parent)
     write_whole(path, spec_text(replace(spec, reboot=RebootPolicy.NEVER)), "the spec for after the reboot")

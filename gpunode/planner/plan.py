@@ -42,6 +42,7 @@ from gpunode.planner.mig import mig_outcome, reset_reason
 from gpunode.planner.repos.apt_components import components_step
 from gpunode.planner.repos.cleanup import lists_step
 from gpunode.planner.repos.repository import Source, claims, driver_source, tools_step
+from gpunode.planner.resume import leftover_step
 from gpunode.planner.site import Site, own_gpus, survey
 from gpunode.planner.summary import host_summary, with_diff
 from gpunode.remedy import Remedy, RepairAction, gpunode, setup
@@ -76,7 +77,15 @@ def make_plan(host: HostFacts, spec: Spec, catalog: Catalog, done: frozenset[str
     settings = replace(spec, only=only) if theirs else spec
     kubelet = kubelet_outcomes(host, spec) if "kubernetes" in only else []
     before, after = (kubelet, []) if is_inside_an_engine(host) else ([], kubelet)
-    outcomes = [*theirs, *packages.outcomes, *before, *_settings(host, settings, only, packages.outcomes), *after]
+    leftover = leftover_step(host)
+    outcomes = [
+        *([leftover] if leftover else []),
+        *theirs,
+        *packages.outcomes,
+        *before,
+        *_settings(host, settings, only, packages.outcomes),
+        *after,
+    ]
     outcomes += dra_outcomes(host, spec, catalog) if "kubernetes" in only else ()
     steps = tuple(with_diff(host, o) for o in outcomes if isinstance(o, Step)) or _close_journal(host, spec)
     if host.init == "chroot":

@@ -6,7 +6,7 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.errors import ExitCode, UnsupportedHost, UsageError
-from gpunode.model.action import Run
+from gpunode.model.action import PutFile, Run
 from gpunode.model.facts import (
     DriverFacts,
     HostFacts,
@@ -19,6 +19,7 @@ from gpunode.model.plan import Plan
 from gpunode.model.spec import DriverRequest, Spec, ToolkitRequest
 from gpunode.planner.drift import same_plan
 from gpunode.planner.plan import make_plan
+from gpunode.planner.resume import PATH, UNIT, resume_step
 from gpunode.render.machine import plan_from_json, plan_to_json
 from tests.engines.hosts import PATHS, engine_facts, file_facts
 
@@ -78,6 +79,32 @@ def test_what_a_killed_run_left_open_is_closed_once_all_is_right() -> None:
     cut_off = replace(ready(H100), journal=JournalFacts(("containerd.default",)))
     assert ids(make_plan(cut_off, Spec(), CATALOG)) == ["journal.close"]
     assert make_plan(cut_off, Spec(only=("driver",)), CATALOG).empty, "a part of the spec cannot tell"
+
+
+def test_what_an_earlier_setup_left_for_the_next_boot_goes_with_its_spec() -> None:
+    """It would set the host up as was wanted then."""
+    spec = '/root/a "b" 50%$\\n/runs/r1/resume.yaml'
+    put = resume_step(("/usr/bin/gpunode", "setup"), (spec,)).actions[0]
+    assert isinstance(put, PutFile)
+    waiting = ServiceFacts("loaded", "inactive", "dead", "enabled")
+    files = {PATH: file_facts(PATH, put.text.replace("[Service]", "[Service]\nExecStopPost=/bin/true"))}
+    left = replace(ready(H100), services={**ready(H100).services, UNIT: waiting}, files=files)
+    plan = make_plan(left, Spec(), CATALOG)
+    assert ids(plan) == ["resume.remove"]
+    assert commands(plan) == [f"systemctl disable {UNIT}", f"/bin/rm -f {PATH} {spec}", "systemctl daemon-reload"]
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        ServiceFacts(),
+        ServiceFacts("loaded", "activating", "start", "disabled"),
+        ServiceFacts("loaded", "activating", "start", "enabled"),
+    ],
+    ids=["there is none", "it runs", "it runs, and systemd has not looked since it was disabled"],
+)
+def test_the_setup_that_goes_on_after_the_boot_does_not_remove_itself(now: ServiceFacts) -> None:
+    assert make_plan(replace(ready(H100), services={**ready(H100).services, UNIT: now}), Spec(), CATALOG).empty
 
 
 def test_a_ready_node_has_an_empty_plan() -> None:

@@ -24,6 +24,8 @@ from gpunode.packages.registry import goes_with_packages
 from gpunode.planner.engines.kubelet.dra import RUNS
 from gpunode.planner.kernel.initramfs import rebuild
 from gpunode.planner.kernel.setup import NOUVEAU_FILE
+from gpunode.planner.resume import PATH as RESUME_PATH
+from gpunode.planner.resume import leftover_step
 from gpunode.planner.summary import host_summary
 from gpunode.planner.undo import containers as containers_found
 from gpunode.planner.undo.engine import engine_outcome, is_engine
@@ -94,6 +96,7 @@ def undo_plan(
 
 def _everything(host: HostFacts, past: Past, catalog: Catalog, *, packages: bool) -> Draft:
     draft = Draft()
+    draft.add((leftover_step(host) if past.runs else None,))
     engines = {name: engine_outcome(host, past, name) for name in reversed(past.engines) if is_engine(name)}
     for outcome in engines.values():
         draft.add((outcome.step,), outcome.left)
@@ -121,6 +124,7 @@ def _everything(host: HostFacts, past: Past, catalog: Catalog, *, packages: bool
 def _for_now(host: HostFacts, past: Past, containers: Sequence[Container], *, packages: bool) -> Draft:
     """What goes while containers need the rest."""
     draft = Draft(pending=True)
+    draft.add((leftover_step(host),))
     for label in filter(is_engine, reversed(past.engines)):
         keep = containers_found.needs_handler(containers, label)
         outcome = engine_outcome(host, past, label, keep_handler=keep)
@@ -207,7 +211,12 @@ def _service(host: HostFacts, unit: str) -> ServiceFacts:
 def _file_steps(host: HostFacts, past: Past) -> tuple[list[Step], list[Kept]]:
     """Everything that is no engine's and no repository's, one step for each of setup's, the last one first."""
     engines = {name for name in past.engines if is_engine(name)}
-    files = [f for f in past.files if f.for_undo.engine not in engines and not goes_with_packages(f.path)]
+    gone = {RESUME_PATH} if leftover_step(host) else set()  # with all that belongs to it
+    files = [
+        f
+        for f in past.files
+        if f.for_undo.engine not in engines and not goes_with_packages(f.path) and f.path not in gone
+    ]
     steps = [step for step in (_written_step(host, past),) if step]
     left: list[Kept] = []
     for name in dict.fromkeys(file.step for file in reversed(files)):

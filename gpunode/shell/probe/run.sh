@@ -212,7 +212,8 @@ gpunode_probe() {
     /etc/dnf/modules.d/nvidia-driver.module \
     /etc/modprobe.d/gpunode-nouveau.conf /etc/modules-load.d/gpunode-nvidia.conf /etc/modprobe.d/gpunode-coherent.conf \
     /etc/udev/rules.d/71-gpunode-dev-char.rules /etc/gpunode/mig.conf /etc/nvidia-container-toolkit/nvidia-cdi-refresh.env \
-    /etc/gpunode/mig.sh /etc/systemd/system/gpunode-mig.service /etc/containerd/config.toml /etc/docker/daemon.json
+    /etc/gpunode/mig.sh /etc/systemd/system/gpunode-mig.service /etc/systemd/system/gpunode-resume.service \
+    /etc/containerd/config.toml /etc/docker/daemon.json
   while read -r name path <&3; do show_user_file "$name" "$path"; done 3<"$T/user_files"
   handler_paths >"$T/handler_paths" 2>/dev/null
   if [ -s "$T/handler_paths" ]; then show handler_paths; fi

@@ -19,6 +19,8 @@ from gpunode.model.files import FileFacts
 from gpunode.model.packages import PackageFacts, PackageVersion
 from gpunode.model.past import ABSENT, Past, PastFile
 from gpunode.model.plan import ForUndo, Plan, Step
+from gpunode.planner.resume import PATH as RESUME_PATH
+from gpunode.planner.resume import UNIT as RESUME
 from gpunode.planner.undo.plan import undo_plan
 from tests.engines.hosts import PATHS, engine_facts, host_with
 from tests.planner.engines.kubelets import node
@@ -306,6 +308,18 @@ def test_a_file_that_gpunode_removed_comes_back_with_mode_and_owner() -> None:
     assert put == PutFile("/etc/x.conf", "old", mode=0o600, expect_sha256=None)
     assert isinstance(chown, Run)
     assert chown.argv == ("chown", "7:8", "/etc/x.conf")
+
+
+def test_a_setup_that_waits_for_the_next_boot_goes_before_everything_else() -> None:
+    """It would do again what is undone here."""
+    waiting = {RESUME: ServiceFacts("loaded", "inactive", "dead", "enabled")}
+    unit = past_file(RESUME_PATH, "reboot.resume", before=None, left="[Unit]\n", now="[Unit]\n")
+    made = plan(replace(docker_host(), services=waiting), docker_past(docker_file(), unit))
+    assert [step.id for step in made.steps] == ["resume.remove", "undo.docker.default"]
+    assert [step.id for step in plan(docker_host(), docker_past(docker_file(), unit)).steps] == [
+        "undo.docker.default",
+        "undo.reboot.resume",
+    ]
 
 
 UNIT = "nvidia-persistenced.service"
