@@ -70,6 +70,7 @@ class Resume:
 
     argv: tuple[str, ...]  # must not ask for a reboot again (--reboot never)
     files: tuple[str, ...] = ()  # for that command alone: they go when it has ended
+    fault: str = ""  # why it could not be started after the reboot; who reboots runs it then
 
 
 def converge(
@@ -324,6 +325,8 @@ class Convergence:
         """A unit that goes on after the boot; the report when it could not be left."""
         if self.resume is None:
             return None
+        if self.resume.fault:
+            return self._reboot_needed(plan, f"not rebooted, since nothing would go on after it: {self.resume.fault}")
         last = replace(plan, steps=(resume_step(self.resume.argv, self.resume.files),))
         results = self._execute(last, f"{self.host_run.id}.{number}.resume", {})
         bad = any(result.status is not StepStatus.DONE for result in results)

@@ -11,7 +11,7 @@ import pytest
 
 from gpunode.apply.journal.snapshot import before_values
 from gpunode.apply.lock import HostLock, Owner
-from gpunode.converge import Convergence, HostRun, RebootTurn
+from gpunode.converge import Convergence, HostRun, RebootTurn, Resume
 from gpunode.errors import Drift, ExitCode, HostLocked, StepFailed, TransportError
 from gpunode.model.action import PutFile, Run
 from gpunode.model.facts import (
@@ -481,6 +481,19 @@ def test_a_reboot_that_needs_the_console_is_left_to_the_person(machine: Machine)
     waiting = replace(plan(OK, reboot="a key waits"), console="press a key in MokManager")
     report = way(machine, [waiting], policy=RebootPolicy.IF_NEEDED).run()
     assert (report.code, report.remedy.text) == (ExitCode.REBOOT_NEEDED, "press a key in MokManager")
+
+
+@pytest.mark.parametrize("console", [None, "press a key in MokManager"], ids=["a reboot", "one that is attended"])
+def test_no_reboot_of_this_machine_after_which_nothing_goes_on(machine: Machine, console: str | None) -> None:
+    going = way(
+        machine, [replace(plan(OK, reboot="nouveau is loaded"), console=console)], policy=RebootPolicy.IF_NEEDED
+    )
+    going.host_run = replace(going.host_run, local=True)
+    going.resume = Resume(("/tmp/gpunode.pyz", "setup"), fault="gpunode runs from /tmp")
+    report = going.run()
+    assert report.code is ExitCode.REBOOT_NEEDED
+    assert report.evidence == "not rebooted, since nothing would go on after it: gpunode runs from /tmp"
+    assert [result.id for result in report.steps] == ["docker.default"]
 
 
 def changed_meanwhile(machine: Machine, during: Callable[[], object]) -> Convergence:

@@ -6,18 +6,17 @@ import getpass
 import os
 import secrets
 import socket
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from gpunode import resources
 from gpunode.apply.bundle import send_bundle
 from gpunode.apply.commands.detached import wait_for_running
 from gpunode.apply.lock import HostLock, Owner
 from gpunode.catalog.load import load_catalog
 from gpunode.converge import HostRun, Resume, converge, settled_facts
 from gpunode.fleet.host import Host
+from gpunode.fleet.own_command import lost_at_boot, own_command
 from gpunode.fleet.run_log import RunLog, make_private, now, state_home
 from gpunode.model.bundle import Bundle
 from gpunode.model.facts import HostFacts
@@ -91,19 +90,9 @@ def _resume(spec: Spec, run_id: str) -> Resume:
     with suppress(OSError):  # it is there, unless the run goes on by another name; who writes says what is wrong
         make_private(path.parent)
     write_whole(path, spec_text(replace(spec, reboot=RebootPolicy.NEVER)), "the spec for after the reboot")
-    argv = (*own_command(), "setup", "--yes", "--spec", str(path), "--reboot", "never")
-    return Resume(argv, (str(path),))
-
-
-def own_command() -> tuple[str, ...]:
-    """How gpunode was started, in words that work from any directory. `-m` alone would miss a launcher that brings its
-    own import path, or a zipapp; an argv[0] that is not a program is the package's __main__.py.
-    """
-    if zipapp := resources.archive():
-        return (sys.executable, zipapp)
-    typed = os.path.abspath(sys.argv[0])
-    launcher = os.path.isfile(typed) and os.access(typed, os.X_OK) and not typed.endswith(".py")
-    return (typed,) if launcher else (sys.executable, "-m", "gpunode")
+    command = own_command()
+    argv = (*command, "setup", "--yes", "--spec", str(path), "--reboot", "never")
+    return Resume(argv, (str(path),), lost_at_boot(command))
 
 
 def is_alive(pid: int) -> bool:

@@ -112,7 +112,7 @@ def test_a_zipapp_makes_no_other_and_says_what_to_copy(packed: Path) -> None:
 def test_after_a_reboot_it_is_started_as_the_file_that_it_is(packed: Path) -> None:
     program = (
         "import sys; sys.path.insert(0, sys.argv[1]); sys.argv = ['gpunode.pyz']\n"
-        "from gpunode.fleet.apply_one import own_command; print(own_command())"
+        "from gpunode.fleet.own_command import own_command; print(own_command())"
     )
     ended = subprocess.run(
         (*BARE, "-c", program, packed.name), cwd=packed.parent, text=True, capture_output=True, check=False

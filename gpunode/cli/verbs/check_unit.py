@@ -13,8 +13,8 @@ from gpunode.cli.options.groups import HostOptions, ResultOptions
 from gpunode.cli.options.spec import flag_words
 from gpunode.cli.results import UnitFile, show_result
 from gpunode.errors import ExitCode, UsageError
-from gpunode.fleet.apply_one import own_command
 from gpunode.fleet.inventory.words import split_words
+from gpunode.fleet.own_command import own_command
 from gpunode.planner.resume import exec_line
 from gpunode.render.style import Style
 

@@ -1,0 +1,65 @@
+"""The words for a unit: they lead to the gpunode that runs now, or it is said that a boot takes it away."""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from gpunode.fleet.own_command import lost_at_boot, own_command
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o755], ids=["no program", "a program"])
+def test_one_file_that_unpacks_itself_is_started_by_the_same_python(
+    mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its first line EL 9 would start it with Python 3.9."""
+    file = tmp_path / "c.pyz"
+    file.write_bytes(b"#!/usr/bin/env python3\n")
+    with zipfile.ZipFile(file, "a") as made:
+        made.writestr("__main__.py", "")
+    file.chmod(mode)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["c.pyz"])
+    assert own_command() == (sys.executable, str(file))
+
+
+def test_a_launcher_is_started_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    launcher = tmp_path / "gpunode"
+    launcher.write_text("#!/bin/sh\n")
+    launcher.chmod(0o755)
+    monkeypatch.setattr(sys, "argv", [str(launcher)])
+    assert own_command() == (str(launcher),)
+
+
+MOUNTS = """\
+22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+30 22 0:26 / /scratch\\040disk rw,nosuid shared:12 - tmpfs tmpfs rw,size=50%
+31 22 8:2 / /home rw,relatime shared:13 - xfs /dev/sda2 rw
+"""
+
+
+@pytest.mark.parametrize(
+    ("argv", "place"),
+    [
+        (("/usr/bin/python3", "/tmp/x.pyz"), "/tmp"),
+        (("/dev/shm/venv/bin/gpunode",), "/dev/shm"),
+        (("/run/gpunode.pyz",), "/run"),
+        (("/usr/bin/python3", "/scratch disk/x.pyz"), "/scratch disk"),
+        (("/usr/bin/python3", "/home/ann/x.pyz"), None),
+        (("/usr/bin/python3", "-m", "gpunode"), None),
+        (("/var/tmp/x.pyz",), None),
+        (("/tmpx/gpunode",), None),
+    ],
+)
+def test_what_a_boot_may_take_away_is_named(argv: tuple[str, ...], place: str | None) -> None:
+    said = lost_at_boot(argv, MOUNTS)
+    assert (place is None) == (said == "")
+    assert place is None or f"a boot may leave nothing in {place}" in said.replace("'", "")
+
+
+def test_nothing_stays_of_a_system_in_memory() -> None:
+    live = MOUNTS.replace("ext4 /dev/sda1", "tmpfs rootfs")
+    assert lost_at_boot(("/usr/bin/gpunode",), live)
