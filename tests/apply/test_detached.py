@@ -13,7 +13,7 @@ from gpunode.apply.commands.detached import Ended, attach, run_detached, wait_fo
 from gpunode.apply.commands.reboot import reboot_and_wait
 from gpunode.apply.journal.entries import Journal
 from gpunode.apply.lock import HostLock, Owner
-from gpunode.apply.script import Host
+from gpunode.apply.script import Host, script_text
 from gpunode.errors import HostLocked, StepFailed, TransportError
 from gpunode.model.action import Run
 from gpunode.transport.base import Completed, HostKeyRefused, PasswordRefused
@@ -59,6 +59,34 @@ def test_a_killed_controller_leaves_it_running_and_the_next_one_waits(tmp_path: 
     )
     assert (tmp_path / "mark").read_text() == "whole\n"
     assert wait_for_running(Machine(tmp_path), on_output=said.append) == ()
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=["dash", "bash", "busybox"])
+def test_what_a_killed_controller_left_attached_is_waited_for_as_well(tmp_path: Path, shell: tuple[str, ...]) -> None:
+    """The modules are swapped that way, and the next run would do its own meanwhile."""
+    machine = Machine(tmp_path, shell)
+    lock_of(tmp_path, 7).take()
+    text = script_text("commands/run", "token-7", "", "60", "sh", "-c", f"sleep 3; echo whole >{tmp_path}/mark")
+    said: list[str] = []
+    words = [*shell, "-c", machine.moved(text)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as left:
+        assert left.stdin is not None
+        left.stdin.write(b"\n")
+        left.stdin.close()
+        assert left.stdout is not None
+        assert left.stdout.readline() == b"ran\n"
+        with pytest.raises(HostLocked, match="pid 7 on controller"):
+            wait_for_running(machine, on_output=said.append, lock=lock_of(tmp_path, 9))
+        assert len(wait_for_running(machine, on_output=said.append, lock=lock_of(tmp_path, 9, alive=False))) == 1
+        assert (tmp_path / "mark").read_text() == "whole\n"
+    assert wait_for_running(machine, on_output=said.append) == ()
+    assert os.listdir(machine.state / "runs") == []
+
+
+def test_what_only_looks_leaves_no_record(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    assert Host(machine).run("commands/run", "", "", "60", "true", stdin=b"\n").code == 0
+    assert not (machine.state / "runs").exists()
 
 
 def lock_of(tmp_path: Path, pid: int, *, alive: bool = True) -> HostLock:

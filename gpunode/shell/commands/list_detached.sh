@@ -1,4 +1,4 @@
-# The ids of detached commands that an earlier, killed run left running, one a line. Read-only, unless it is given a TOKEN
+# The ids of commands that an earlier, killed run left running, one a line: detached ones, and the one of run.sh. Read-only, unless it is given a TOKEN
 # and LINES that wait for the journal: they come first.
 keep_lock "${1:-}"
 journal "${2:-}"

@@ -20,9 +20,21 @@ if ! command -v "$1" >/dev/null 2>&1; then
     exit 127
 fi
 timeout 1 true 2>/dev/null && set -- timeout "$limit" "$@"
+# Recorded as detached ones are (list_detached.sh), so that whoever takes over from a killed run waits for its end as well.
+# One at a time: there is one lock. A full disk is no reason not to run it.
+attached=
+[ -z "$token" ] || attached=$state/runs/attached-command
+[ -z "$attached" ] || (
+    umask 077
+    rm -rf "$attached"
+    mkdir -p "$attached" && : >"$attached/out" &&
+        echo "$$ $(field_of "$$" 20) $(cat /proc/sys/kernel/random/boot_id)" >"$attached/pid.part" &&
+        mv "$attached/pid.part" "$attached/pid"
+) 2>/dev/null || :
 echo ran
 heartbeat "$token"
 "$@"
 code=$?
+[ -z "$attached" ] || rm -rf "$attached"
 [ -z "${beater:-}" ] || kill "$beater" 2>/dev/null
 exit "$code"
