@@ -16,7 +16,7 @@ from gpunode.apply.lock import HostLock, Owner
 from gpunode.catalog.load import load_catalog
 from gpunode.converge import HostRun, Resume, converge, settled_facts
 from gpunode.fleet.host import Host
-from gpunode.fleet.own_command import lost_at_boot, own_command
+from gpunode.fleet.own_command import barred_by_selinux, lost_at_boot, own_command
 from gpunode.fleet.run_log import RunLog, make_private, now, state_home
 from gpunode.model.bundle import Bundle
 from gpunode.model.facts import HostFacts
@@ -92,7 +92,7 @@ def _resume(spec: Spec, run_id: str) -> Resume:
     write_whole(path, spec_text(replace(spec, reboot=RebootPolicy.NEVER)), "the spec for after the reboot")
     command = own_command()
     argv = (*command, "setup", "--yes", "--spec", str(path), "--reboot", "never")
-    return Resume(argv, (str(path),), lost_at_boot(command))
+    return Resume(argv, (str(path),), lost_at_boot(command) or barred_by_selinux(command))
 
 
 def is_alive(pid: int) -> bool:

@@ -14,6 +14,8 @@ from gpunode.advice import named
 # Emptied at a boot, or in memory: /tmp by tmp.mount or tmpfiles.d(5) on most distributions. /var/tmp is not.
 _EMPTIED = ("/tmp", "/run", "/dev/shm")
 _IN_MEMORY = ("tmpfs", "ramfs")
+_HOMES = ("/home", "/root", "/var/home", "/var/roothome")  # the latter: of image-based systems
+_ENFORCE = "/sys/fs/selinux/enforce"
 
 
 def own_command() -> tuple[str, ...]:
@@ -47,6 +49,27 @@ def lost_at_boot(argv: Sequence[str], mounts: str | None = None) -> str:
                     "from a place that stays (/opt) it would go on by itself"
                 )
     return ""
+
+
+def barred_by_selinux(argv: Sequence[str], enforcing: bool | None = None) -> str:
+    """Why systemd may not start these words; "": it may.
+
+    Its domain, init_t, executes no file of a home directory (user_home_t, admin_home_t): a unit fails with 203/EXEC
+    (systemd.exec(5)). A Python of the system's may read one there. `enforcing`: None: as this machine is.
+    """
+    if enforcing is None:
+        enforcing = os.path.exists(_ENFORCE) and Path(_ENFORCE).read_text("ascii").strip() == "1"
+    program = argv[0]
+    if not enforcing or not any(_is_below(path, _HOMES) for path in (program, os.path.realpath(program))):
+        return ""
+    return (
+        f"SELinux is enforcing, and lets systemd start nothing from a home directory, where {named(program)} is; "
+        "from the rpm, or an environment in /opt, it would go on by itself"
+    )
+
+
+def _is_below(path: str, places: Sequence[str]) -> bool:
+    return any(PurePosixPath(path).is_relative_to(place) for place in places)
 
 
 def _in_memory(mounts: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gpunode.fleet.own_command import lost_at_boot, own_command
+from gpunode.fleet.own_command import barred_by_selinux, lost_at_boot, own_command
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o755], ids=["no program", "a program"])
@@ -63,3 +63,22 @@ def test_what_a_boot_may_take_away_is_named(argv: tuple[str, ...], place: str | 
 def test_nothing_stays_of_a_system_in_memory() -> None:
     live = MOUNTS.replace("ext4 /dev/sda1", "tmpfs rootfs")
     assert lost_at_boot(("/usr/bin/gpunode",), live)
+
+
+@pytest.mark.parametrize(
+    ("argv", "enforcing", "barred"),
+    [
+        (("/root/.local/bin/gpunode",), True, True),
+        (("/home/ann/venv/bin/python", "-m", "gpunode"), True, True),
+        (("/root/.local/bin/gpunode",), False, False),
+        (("/usr/bin/python3", "/root/gpunode.pyz"), True, False),
+        (("/opt/gpunode/bin/gpunode",), True, False),
+        (("/homes/gpunode",), True, False),
+    ],
+)
+def test_where_selinux_is_enforcing_systemd_starts_nothing_from_a_home_directory(
+    argv: tuple[str, ...], enforcing: bool, barred: bool
+) -> None:
+    said = barred_by_selinux(argv, enforcing)
+    assert (argv[0] in said) is barred
+    assert bool(said) is barred
