@@ -1,4 +1,7 @@
-"""One gpunode a host: a lock in /run/gpunode with its owner inside and its heartbeat as mtime (lock.sh)."""
+"""One gpunode a host: a lock in /run/gpunode with its owner inside and its heartbeat as mtime (lock.sh).
+
+Next to it the heartbeat in seconds since the boot: the younger of the two counts, since clocks are set.
+"""
 
 from __future__ import annotations
 

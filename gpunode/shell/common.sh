@@ -11,13 +11,19 @@ failed() {
     exit 0
 }
 
-# The heartbeat: the lock's mtime. "" means that the caller holds no lock. A lock that is no longer ours stops us,
-# and so does one that is gone, as after a reboot.
+# beat: the heartbeat: the lock's mtime, and next to it the seconds since the boot, which go on where the clock is set.
 # touch -c: a script of an interrupted run may still be beating while the lock is released, and must not make a new one.
+beat() {
+    touch -c "$lock"
+    { read -r since_boot _ </proc/uptime && [ -e "$lock" ] && echo "${since_boot%.*}" >"${lock%/*}/beat"; } 2>/dev/null || :
+}
+
+# keep_lock TOKEN: beat, where the lock is ours. "" means that the caller holds no lock. A lock that is no longer ours stops us,
+# and so does one that is gone, as after a reboot.
 keep_lock() {
     [ -n "$1" ] || return 0
     case $(cat "$lock" 2>/dev/null) in
-        *"\"$1\""*) touch -c "$lock" ;;
+        *"\"$1\""*) beat ;;
         "") echo "lock-gone"; exit 0 ;;
         *) echo "lock-lost"; exit 0 ;;
     esac
@@ -43,7 +49,7 @@ named() {
 # Beat while something long runs; ends with this script, even when it is killed.
 heartbeat() {
     [ -n "$1" ] || return 0
-    ( while sleep 10 && kill -0 $$ && grep -qF "\"$1\"" "$lock"; do touch -c "$lock"; done ) </dev/null >/dev/null 2>&1 &
+    ( while sleep 10 && kill -0 $$ && grep -qF "\"$1\"" "$lock"; do beat; done ) </dev/null >/dev/null 2>&1 &
     beater=$!
 }
 

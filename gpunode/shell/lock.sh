@@ -6,7 +6,13 @@ umask 077
 held() {
     owner=$(cat "$lock" 2>/dev/null) || return 1
     now=$(date +%s)
-    printf 'held %s %s\n' "$((now - $(stat -c %Y "$lock" 2>/dev/null || echo "$now")))" "$owner"
+    age=$((now - $(stat -c %Y "$lock" 2>/dev/null || echo "$now")))
+    # A clock that was set forward makes no living holder old. What is no number is from no script of ours.
+    first_line "${lock%/*}/beat" && read -r since_boot _ </proc/uptime && case $found in
+        '' | *[!0-9]* | 0?* | ??????????*) ;;
+        *) silent=$((${since_boot%.*} - found)) && [ "$silent" -ge 0 ] && [ "$silent" -lt "$age" ] && age=$silent ;;
+    esac
+    printf 'held %s %s\n' "$age" "$owner"
     exit 0
 }
 # first_line FILE: into $found; false where it has gone.
@@ -21,6 +27,7 @@ take() {
     said=$(exec 2>&1; printf '%s\n' "$1" >"$mine") || failed "cannot write $mine: $said"
     if ln "$mine" "$lock" 2>/dev/null; then
         rm -f "$mine"
+        beat
         echo taken
         exit 0
     fi
@@ -52,7 +59,7 @@ case $verb in
             keep_lock "$2"
             journal "$3"
         fi
-        ! grep -qsF "\"$2\"" "$lock" || rm -f "$lock" "$(script_file)"
+        ! grep -qsF "\"$2\"" "$lock" || rm -f "$lock" "${lock%/*}/beat" "$(script_file)"
         echo released
         ;;
 esac

@@ -46,6 +46,14 @@ def lock(tmp_path: Path, owner: Owner, alive: bool = True) -> HostLock:
     return HostLock(Machine(tmp_path), owner, lambda _: alive)
 
 
+def silent(path: Path, age_s: int = 90) -> None:
+    """No heartbeat of the lock at `path` for so long."""
+    os.utime(path, (time.time() - age_s,) * 2)
+    beat = path.with_name("beat")
+    if beat.exists():
+        beat.write_text(f"{max(int(float(Path('/proc/uptime').read_text().split()[0])) - age_s, 0)}\n")
+
+
 def test_our_own_lock_holds_nobody_up_whose_answer_was_lost(tmp_path: Path) -> None:
     """It was taken, or was not given back, when the connection broke."""
     lock(tmp_path, HERE).take()
@@ -72,7 +80,7 @@ def test_a_second_run_is_refused_and_told_by_whom(tmp_path: Path) -> None:
 def test_a_silent_lock_is_taken_over_and_its_old_owner_stops(tmp_path: Path) -> None:
     old = lock(tmp_path, HERE)
     old.take()
-    os.utime(tmp_path / "run" / "lock", (time.time() - 90,) * 2)
+    silent(tmp_path / "run" / "lock")
     lock(tmp_path, Owner("laptop", 9, "t-other")).take()
     with pytest.raises(HostLocked, match="took over"):
         old.host.run("files/check_drift", old.host.token)
@@ -92,9 +100,48 @@ def test_a_lock_from_a_clock_that_was_ahead_is_taken_over_after_a_minute_of_sile
         other.take()
     with pytest.raises(HostLocked):
         other.peek()
-    os.utime(path, (path.stat().st_mtime - 90,) * 2)
+    silent(path)
     other.peek()
     other.take()
+    assert "t-other" in path.read_text()
+
+
+@SHELLS
+@pytest.mark.parametrize("beaten", ["at its take", "by a script", "while a command runs"])
+def test_a_clock_that_is_set_forward_makes_no_living_holder_stale(
+    tmp_path: Path, shell: tuple[str, ...], beaten: str
+) -> None:
+    """A machine without a battery: the time comes from the network, an hour later than it was."""
+    machine, path = Machine(tmp_path, shell), tmp_path / "run" / "lock"
+    ours = HostLock(machine, HERE, lambda _: True)
+    ours.take()
+    if beaten != "at its take":
+        path.with_name("beat").write_text("0\n")
+    if beaten == "by a script":
+        ours.keep()
+    elif beaten == "while a command runs":
+        script = resources.script("common").replace("sleep 10", "sleep 1") + "heartbeat t-here; sleep 3"
+        subprocess.run([*shell, "-c", machine.moved(script)], check=True)
+    os.utime(path, (time.time() - 3600,) * 2)
+    other = HostLock(machine, Owner("laptop", 9, "t-other"), lambda _: True)
+    with pytest.raises(HostLocked):
+        other.peek()
+    with pytest.raises(HostLocked):
+        other.take()
+    silent(path)
+    other.take()
+    other.release()
+    assert os.listdir(path.parent) == []
+
+
+@pytest.mark.parametrize("beat", ["", "soon\n", "-5\n", "9" * 30 + "\n", "089\n", "999999999\n"])
+@SHELLS
+def test_a_beat_that_cannot_be_one_leaves_the_clock_to_count(tmp_path: Path, shell: tuple[str, ...], beat: str) -> None:
+    path = tmp_path / "run" / "lock"
+    lock(tmp_path, HERE).take()
+    silent(path)
+    path.with_name("beat").write_text(beat)
+    HostLock(Machine(tmp_path, shell), Owner("laptop", 9, "t-other"), lambda _: True).take()
     assert "t-other" in path.read_text()
 
 
