@@ -24,7 +24,8 @@ first_line() {
 take() {
     said=$(mkdir -p "${lock%/*}" 2>&1) || failed "cannot make ${lock%/*}: $said"
     mine=$lock.$$
-    said=$(exec 2>&1; printf '%s\n' "$1" >"$mine") || failed "cannot write $mine: $said"
+    # Through cat, which names the reason, as the journal is written.
+    said=$(exec 2>&1; printf '%s\n' "$1" | LC_ALL=C cat >"$mine") || { rm -f "$mine"; failed "cannot write $mine: ${said##*: }"; }
     if ln "$mine" "$lock" 2>/dev/null; then
         rm -f "$mine"
         beat

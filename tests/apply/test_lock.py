@@ -216,6 +216,20 @@ def test_a_lock_that_cannot_be_made_is_told_as_before(tmp_path: Path) -> None:
         lock(tmp_path, HERE).take(("files/check_drift",))
 
 
+class Full(Machine):
+    """A host on which no file takes a byte."""
+
+    def moved(self, script: str) -> str:
+        return "trap '' XFSZ; ulimit -f 0\n" + super().moved(script)
+
+
+@SHELLS
+def test_a_lock_that_finds_no_room_says_so_and_leaves_nothing(tmp_path: Path, shell: tuple[str, ...]) -> None:
+    with pytest.raises(StepFailed, match=r"cannot write .*/run/lock\.\d+: File too large$"):
+        HostLock(Full(tmp_path, shell), HERE, lambda _: True).take()
+    assert os.listdir(tmp_path / "run") == []
+
+
 def test_a_stale_lock_that_another_run_took_meanwhile_stays_its_own(tmp_path: Path) -> None:
     lock(tmp_path, HERE).take()
     late = lock(tmp_path, Owner("laptop", 9, "t-other"))
