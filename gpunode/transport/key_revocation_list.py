@@ -10,7 +10,6 @@ from pathlib import Path
 
 from gpunode.transport.known_hosts import HostKey
 
-MAGIC = b"SSHKRL\n\0"  # how they begin
 _LIMIT_S = 60
 
 

@@ -12,12 +12,12 @@ from functools import lru_cache
 from pathlib import Path
 
 from gpunode.errors import TransportError
-from gpunode.transport import key_revocation_list
 from gpunode.transport.known_hosts import HostKey, KnownKey
 from gpunode.transport.public_key import plain_key
 from gpunode.transport.ssh_wire import Fields, strings
 
 SIZE_LIMIT_BYTES = 16 * 1024 * 1024  # 200,000 keys
+_BINARY = b"SSHKRL\n\0"  # how OpenSSH's key revocation lists begin (PROTOCOL.krl)
 
 
 def revoked(path: Path, key: HostKey) -> KnownKey | None:
@@ -34,8 +34,10 @@ def revoked(path: Path, key: HostKey) -> KnownKey | None:
 
 
 def _listed(path: Path, mtime_ns: int, key: HostKey) -> bool:
+    from gpunode.transport.key_revocation_list import revokes  # with subprocess and tempfile, which no text needs
+
     try:
-        return key_revocation_list.revokes(path, mtime_ns, key)
+        return revokes(path, mtime_ns, key)
     except OSError as error:
         raise TransportError(
             f"no host key is accepted while {path} cannot be read as RevokedHostKeys",
@@ -52,7 +54,7 @@ def _keys(path: Path, _mtime_ns: int, size: int) -> dict[bytes, int] | None:
     if not path.is_file() or size > SIZE_LIMIT_BYTES:
         raise _refusal(path, "it is no regular file, or a huge one", "name the file of revoked keys")
     content = path.read_bytes()
-    if content.startswith(key_revocation_list.MAGIC):
+    if content.startswith(_BINARY):
         return None
     keys = {}
     for number, line in enumerate(content.split(b"\n"), 1):
