@@ -66,6 +66,8 @@ def _lines(path: Path, directory: Path, outer: Block, depth: int) -> Iterator[tu
             for name in _included(_words(value, place), directory):
                 yield from _lines(Path(name), directory, block, depth + 1)
             yield _heading(block)
+        elif keyword == "hostname" and _FINAL in block:
+            continue  # by its last look ssh has the name that it dials (ssh.c: options.hostname = host)
         elif (keyword, value.lower()) == ("proxycommand", "none"):
             yield _FINAL in block, "proxyjump none"  # the same, and old paramikos do not forget that it was said
         else:

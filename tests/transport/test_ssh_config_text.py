@@ -41,6 +41,7 @@ CASES: dict[str, tuple[str, str, tuple[str, int, str]]] = {
     "capitals that hold": ("User bob\nmatch HOST gpu* USER bob\n port 2222", "", ("gpu07", 2222, "bob")),
     "an equals sign": ("Match host=other\n Port 2222\nHost=gpu07\n User=bob", "", ("gpu07", 22, "bob")),
     "not": ("Match !host gpu07\n Port 2222\nMatch !exec false\n User bob", "", ("gpu07", 22, "bob")),
+    "HostName in final": ("Match final\n HostName 10.9.9.9\n Port 2", "", ("gpu07", 2, "ann")),
     "final all": ("Match final all\n Port 2222", "", ("gpu07", 2222, "ann")),
     "final comes last": ("Match final\n Port 2\n User x\nHost gpu*\n Port 3", "", ("gpu07", 3, "ann")),
     "Include in final": (
