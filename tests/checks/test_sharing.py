@@ -22,7 +22,7 @@ MPS = replace(SLICED, time_slicing=(), mps=FOUR)
 OTHER = h.seen(index=1, pci_address="0000:61:00.0", mig_mode="Enabled", mig_profiles=("2g.20gb",))
 OPERATOR = "nvcr.io/nvidia/cloud-native/gpu-operator-validator:"
 TOOLKIT = "nvcr.io/nvidia/k8s/container-toolkit:"
-NEW = (f"{OPERATOR}v25.3.1", f"{TOOLKIT}v1.19.1-ubuntu20.04", "nvcr.io/nvidia/k8s-device-plugin:v0.18.0")
+NEW = (f"{OPERATOR}v26.3.2", f"{TOOLKIT}v1.19.1-ubuntu20.04", "nvcr.io/nvidia/k8s-device-plugin:v0.18.0")
 
 
 def configs(*found: PluginConfig, on: HostFacts = WELL, **options: str) -> HostFacts:
@@ -158,7 +158,7 @@ def test_a_label_chooses_among_the_configurations_and_the_file_does_without_one(
 def test_the_newest_fix_is_named_with_all_that_it_mends() -> None:
     found = outcome("sec.operator-cve", images(f"{OPERATOR}v24.9.0"))
     assert isinstance(found, Finding)
-    assert found.summary == "GPU Operator 24.9.0 has CVE-2025-23359, CVE-2025-23266, fixed in 25.3.1"
+    assert found.summary == "GPU Operator 24.9.0 has CVE-2025-23359, CVE-2025-23266, CVE-2026-24260, fixed in 26.3.2"
 
 
 def test_a_plugin_that_ends_over_its_configuration_is_the_configurations_fault() -> None:
