@@ -11,7 +11,7 @@ from gpunode.model.cdi_devices import KIND, difference, kind_of
 from gpunode.model.entities import place
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
-from gpunode.model.spec import TOOLKIT_CONFIG
+from gpunode.model.spec import TOOLKIT_CONFIG, TOOLKIT_MODE
 from gpunode.remedy import Remedy, RepairAction, setup
 
 # Of another kind, which setup does not make.
@@ -29,7 +29,7 @@ OF_A_POD = "delete the pod that makes it, of NVIDIA's device plugin or of the GP
 def cdi_present(host: HostFacts, context: Context) -> CheckOutcome:
     """CDI is asked for and no specification names a GPU."""
     by_spec = context.spec is not None and context.spec.runtime.cdi
-    by_config = (setting(host.file(TOOLKIT_CONFIG).text, "mode") or (0, ""))[1] == "cdi"
+    by_config = setting(host.file(TOOLKIT_CONFIG), TOOLKIT_MODE) == "cdi"
     if not (by_spec or by_config):
         return NotApplicable("nothing asks for CDI specifications: neither the spec nor the toolkit's mode")
     if any(d.startswith("nvidia.com/gpu=") for d in host.toolkit.cdi_devices):

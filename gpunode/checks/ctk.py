@@ -9,7 +9,7 @@ from gpunode.checks.words import active_lines, numbers, setting, typed_for
 from gpunode.model.facts import HostFacts
 from gpunode.model.files import FileFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
-from gpunode.model.spec import TOOLKIT_CONFIG
+from gpunode.model.spec import TOOLKIT_CONFIG, TOOLKIT_LDCONFIG, TOOLKIT_MODE, TOOLKIT_NO_CGROUPS
 from gpunode.remedy import Remedy, RepairAction, setup
 
 OF_TOOLKIT = "nvidia.github.io"  # where every repository of the toolkit is, today's and the old ones
@@ -114,7 +114,6 @@ def config(host: HostFacts, context: Context) -> CheckOutcome:
         return NotApplicable(f"{TOOLKIT_CONFIG} is absent: the toolkit runs on its defaults")
     if broken := _broken(file):
         return broken
-    cgroups = setting(file.text, "no-cgroups")
     # A containerd without CRI serves docker.
     daemons = [e for e in host.runtimes if e.active and e.unit and e.cri_error is None]
     rootless = bool(daemons) and all(engine.user for engine in daemons)
@@ -123,18 +122,16 @@ def config(host: HostFacts, context: Context) -> CheckOutcome:
         or host.user_namespace is True
         or (context.spec is not None and context.spec.toolkit_config.no_cgroups is True)
     )
-    if cgroups is not None and cgroups[1] == "true" and not asked:
-        return _config_finding(
-            "no-cgroups is true: containers of a daemon that runs as root get no GPU", "no-cgroups", cgroups, "false"
-        )
-    ldconfig = setting(file.text, "ldconfig")
-    if ldconfig is not None and not ldconfig[1].startswith("@"):
-        return _config_finding(
-            "ldconfig is run from inside the container (it has no @)", "ldconfig", ldconfig, "@/sbin/ldconfig"
-        )
-    mode = setting(file.text, "mode")
-    if mode is not None and mode[1] not in MODES:
-        return _config_finding(f"mode {mode[1]!r} is not one of {', '.join(MODES)}", "mode", mode, "auto")
+    if setting(file, TOOLKIT_NO_CGROUPS) == "true" and not asked:
+        summary = "no-cgroups is true: containers of a daemon that runs as root get no GPU"
+        return _config_finding(file, summary, TOOLKIT_NO_CGROUPS, "false")
+    ldconfig = setting(file, TOOLKIT_LDCONFIG)
+    if ldconfig is not None and not ldconfig.startswith("@"):
+        summary = "ldconfig is run from inside the container (it has no @)"
+        return _config_finding(file, summary, TOOLKIT_LDCONFIG, "@/sbin/ldconfig")
+    mode = setting(file, TOOLKIT_MODE)
+    if mode is not None and mode not in MODES:
+        return _config_finding(file, f"mode {mode!r} is not one of {', '.join(MODES)}", TOOLKIT_MODE, "auto")
     return None
 
 
@@ -153,13 +150,14 @@ def _broken(file: FileFacts) -> Finding | None:
     return None
 
 
-def _config_finding(summary: str, key: str, found: tuple[int, str], better: str) -> Finding:
-    table = {"mode": "nvidia-container-runtime.mode"}.get(key, f"nvidia-container-cli.{key}")
+def _config_finding(file: FileFacts, summary: str, name: str, better: str) -> Finding:
+    from gpunode.engines.toolkit_config import line_of
+
     return Finding(
         summary,
-        evidence=f"{TOOLKIT_CONFIG}:{found[0]} {key} = {found[1]}",
+        evidence=f"{TOOLKIT_CONFIG}:{line_of(file, name)} {name.rpartition('.')[2]} = {setting(file, name)}",
         remedy=Remedy(
-            RepairAction.CONFIGURE, f"{typed('nvidia-ctk', 'config', '--in-place', '--set', f'{table}={better}')}"
+            RepairAction.CONFIGURE, f"{typed('nvidia-ctk', 'config', '--in-place', '--set', f'{name}={better}')}"
         ),
     )
 

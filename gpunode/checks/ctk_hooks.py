@@ -10,7 +10,7 @@ from gpunode.checks.words import numbers, setting
 from gpunode.model.entities import unit
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
-from gpunode.model.spec import TOOLKIT_CONFIG
+from gpunode.model.spec import TOOLKIT_CONFIG, TOOLKIT_MODE, TOOLKIT_NO_CGROUPS
 from gpunode.model.versions import at_least
 from gpunode.remedy import Remedy, RepairAction, setup
 
@@ -37,8 +37,8 @@ def device_rules(host: HostFacts, context: Context) -> CheckOutcome:
     file, version = host.file(TOOLKIT_CONFIG), host.toolkit.version or ""
     if file.unread is not None:
         return NotApplicable(f"{TOOLKIT_CONFIG} was not read: {file.unread}")
-    mode = (setting(file.text, "mode") or (0, "auto"))[1]
-    if (setting(file.text, "no-cgroups") or (0, ""))[1] == "true":
+    mode = setting(file, TOOLKIT_MODE) or "auto"
+    if setting(file, TOOLKIT_NO_CGROUPS) == "true":
         return None
     legacy = mode == "legacy" or (mode == "auto" and not at_least(version, first_with("toolkit", "cdi-by-default")))
     if not legacy or not numbers(version):

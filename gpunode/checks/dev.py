@@ -12,7 +12,7 @@ from gpunode.checks.words import driver_version, setting
 from gpunode.model.entities import pci
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
-from gpunode.model.spec import TOOLKIT_CONFIG
+from gpunode.model.spec import TOOLKIT_CONFIG, TOOLKIT_MODE
 from gpunode.model.versions import at_least
 from gpunode.regex import regex
 from gpunode.remedy import Remedy, RepairAction, setup
@@ -236,7 +236,7 @@ def char_symlinks(host: HostFacts, context: Context) -> CheckOutcome:
     """After `systemctl daemon-reload` running containers lose their GPUs: Failed to initialize NVML: Unknown Error."""
     if not any(any(engine.systemd_cgroup.values()) for engine in host.runtimes):
         return NotApplicable("no engine is known to use systemd's cgroups")
-    mode = (setting(host.file(TOOLKIT_CONFIG).text, "mode") or (0, "auto"))[1]
+    mode = setting(host.file(TOOLKIT_CONFIG), TOOLKIT_MODE) or "auto"
     by_cdi = at_least(host.toolkit.version, first_with("toolkit", "cdi-by-default"))
     if mode in ("cdi", "jit-cdi") or (mode == "auto" and by_cdi):
         return None

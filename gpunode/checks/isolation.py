@@ -12,7 +12,7 @@ from gpunode.model.entities import place
 from gpunode.model.facts import HostFacts
 from gpunode.model.files import FileFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Passed, Severity
-from gpunode.model.spec import TOOLKIT_CONFIG
+from gpunode.model.spec import TOOLKIT_CONFIG, TOOLKIT_LDCONFIG, TOOLKIT_MODE
 from gpunode.remedy import Remedy, RepairAction, setup
 
 # What stands for each kind of workaround in the toolkit's file.
@@ -49,7 +49,7 @@ def ctk_mitigation(host: HostFacts, context: Context) -> CheckOutcome | Passed:
         return None
     if file.unread is not None:
         return NotApplicable(f"{TOOLKIT_CONFIG} was not read: {file.unread}")
-    mode = (setting(file.text, "mode") or (0, ""))[1]
+    mode = setting(file, TOOLKIT_MODE)
     open_ = [row for row in old if not row.cdi_before or mode == "cdi" or numbers(version) >= numbers(row.cdi_before)]
     here = set(_workarounds(file))
     covered = {kind: [row.cve for row in open_ if row.workaround == kind] for kind in SET_BY if kind in here}
@@ -62,12 +62,12 @@ def ctk_mitigation(host: HostFacts, context: Context) -> CheckOutcome | Passed:
 
 
 def _workarounds(file: FileFacts) -> Iterator[str]:
-    mode = (setting(file.text, "mode") or (0, ""))[1]
-    if mode == "cdi":
+    if setting(file, TOOLKIT_MODE) == "cdi":
         yield "cdi"
-    elif (setting(file.text, "disable-cuda-compat-lib-hook") or (0, ""))[1] == "true":
+    elif setting(file, "features.disable-cuda-compat-lib-hook") == "true":
         yield "compat-hook"
-    if (setting(file.text, "ldconfig") or (0, "@"))[1].startswith("@"):
+    ldconfig = setting(file, TOOLKIT_LDCONFIG)
+    if ldconfig is None or ldconfig.startswith("@"):
         yield "ldconfig"
 
 
@@ -84,7 +84,7 @@ def visible_devices_policy(host: HostFacts, context: Context) -> CheckOutcome | 
     file = host.file(TOOLKIT_CONFIG)
     if file.unread is not None:
         return NotApplicable(f"{TOOLKIT_CONFIG} was not read: {file.unread}")
-    words = {key: found[1] for key in DEFAULTS if (found := setting(file.text, key))}
+    words = {key: word for key in DEFAULTS if (word := setting(file, key)) is not None}
     if odd := next((key for key, word in words.items() if word not in ("true", "false")), None):
         return NotApplicable(f"{TOOLKIT_CONFIG}: {odd} is neither true nor false")
     accepts = DEFAULTS | {key: word == "true" for key, word in words.items()}

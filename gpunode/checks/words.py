@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gpunode.advice import listing, typed
 from gpunode.model.facts import HostFacts
+from gpunode.model.files import FileFacts
 from gpunode.model.versions import DRIVER_VERSION
 from gpunode.regex import regex
 
@@ -89,11 +90,11 @@ def active_lines(text: str | None) -> tuple[tuple[int, str], ...]:
     return tuple((n, line) for n, line in stripped if line and not line.startswith("#"))
 
 
-def setting(text: str | None, key: str) -> tuple[int, str] | None:
-    """(line number, value) of the last `key = value` in TOML, quotes removed; None when it is not there."""
-    pattern = re.compile(rf"{re.escape(key)}\s*=\s*(?P<value>\"[^\"]*\"|'[^']*'|[^#]*)")
-    found = [(n, m["value"].strip().strip("\"'")) for n, line in active_lines(text) if (m := pattern.match(line))]
-    return found[-1] if found else None
+def setting(file: FileFacts, name: str) -> str | None:
+    """What the toolkit's config.toml sets at a dotted `name`; None where it does not, or does not parse."""
+    from gpunode.engines import toolkit_config
+
+    return toolkit_config.setting(file, name)
 
 
 def bytes_of(number: int) -> str:

@@ -1,4 +1,4 @@
-"""nvidia-container-runtime's own config.toml: the settings people ask for, put where its authors left room for them.
+"""nvidia-container-runtime's own config.toml: what it says, and the settings people ask for, put where it has room.
 
 The shipped file holds many settings as comments (`#no-cgroups = false`): a setting that is asked for goes on the line
 below its comment, in the right table, and every other line is unchanged.
@@ -17,6 +17,7 @@ from gpunode.editing import toml_text
 from gpunode.editing.plain import Plain
 from gpunode.editing.unread import refuse_unread
 from gpunode.engines.base import Edit, Rewrite
+from gpunode.engines.provenance import at, line_of_keys
 from gpunode.errors import ConfigFileError
 from gpunode.model.files import FileFacts
 from gpunode.model.spec import TOOLKIT_SETTINGS, ToolkitConfig
@@ -47,6 +48,25 @@ def rewrite(file: FileFacts, want: ToolkitConfig) -> Rewrite:
         ) from None
     described = tuple(_described(*change) for change in changes)
     return Rewrite((Edit(file.path, file.text, after),), described, tuple(_notes(want)))
+
+
+def setting(file: FileFacts, name: str) -> str | None:
+    """The value at a dotted `name` ("true" for true), in whichever way TOML spells it.
+
+    None where it is not set, and for what is no TOML: the toolkit stops at that (ctk.config), and nothing is set by it.
+    """
+    if not file.text:
+        return None
+    try:
+        value = at(toml_text.read(file.path, file.text), tuple(name.split(".")))
+    except ConfigFileError:
+        return None
+    return None if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def line_of(file: FileFacts, name: str) -> int:
+    """The line, counted from 1, that sets it."""
+    return line_of_keys(file.text or "", tuple(name.split(".")))
 
 
 def missing(file: FileFacts, want: ToolkitConfig) -> bool:

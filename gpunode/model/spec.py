@@ -122,6 +122,10 @@ class ToolkitConfig:
 
 TOOLKIT_MODES = ("auto", "legacy", "cdi", "csv", "jit-cdi")
 TOOLKIT_CONFIG = "/etc/nvidia-container-runtime/config.toml"
+# Names in it that checks and plans ask for.
+TOOLKIT_MODE = "nvidia-container-runtime.mode"
+TOOLKIT_NO_CGROUPS = "nvidia-container-cli.no-cgroups"
+TOOLKIT_LDCONFIG = "nvidia-container-cli.ldconfig"
 # Where each field stands in config.toml, as `nvidia-ctk config --set` names it.
 TOOLKIT_SETTINGS: dict[str, tuple[str, ...]] = {
     "mode": ("nvidia-container-runtime", "mode"),

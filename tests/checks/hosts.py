@@ -140,12 +140,21 @@ def packages(**versions: str) -> PackageFacts:
                         auto_upgrade=False)  # fmt: skip
 
 
+CTK_TOML = """[nvidia-container-cli]
+#no-cgroups = false
+ldconfig = "@/sbin/ldconfig"
+
+[nvidia-container-runtime]
+mode = "auto"
+"""
+
+
 def files(**texts: str | None) -> dict[str, FileFacts]:
     """The healthy host's files; `docker`, `containerd`, `ctk` and `cdi` replace one."""
     paths = {
         "docker": ("/etc/docker/daemon.json", DAEMON_JSON),
         "containerd": ("/etc/containerd/config.toml", CONTAINERD),
-        "ctk": (CTK, '#no-cgroups = false\nldconfig = "@/sbin/ldconfig"\nmode = "auto"\n'),
+        "ctk": (CTK, CTK_TOML),
         "cdi": (CDI, f"kind: nvidia.com/gpu\nhostPath: {LIB}/libcuda.so.{V}\n"),
         "cdi2": ("/etc/cdi/nvidia.yaml", None),
     }

@@ -86,7 +86,8 @@ NOTES: tuple[tuple[str, HostFacts, str], ...] = (
     ("sec.ctk-mitigation", old("1.17.5", "[features]\ndisable-cuda-compat-lib-hook = true\n"),
      "toolkit 1.17.5: disable-cuda-compat-lib-hook = true keeps CVE-2025-23266 away; not covered: CVE-2025-23267, "
      "CVE-2026-24260, until it is upgraded (sec.ctk-cve)"),
-    ("sec.ctk-mitigation", old("1.16.1", 'mode = "cdi"\nldconfig = "/sbin/ldconfig"\n'),
+    ("sec.ctk-mitigation", old("1.16.1", "nvidia-container-runtime.mode = 'cdi'\n"
+                               "nvidia-container-cli.ldconfig = '/sbin/ldconfig'\n"),
      'mode = "cdi" keeps CVE-2024-0132, CVE-2024-0133, CVE-2025-23359 away; not covered: CVE-2024-0134, CVE-2024-0135, '
      "CVE-2024-0136, CVE-2024-0137, CVE-2025-23266, CVE-2025-23267, CVE-2026-24260, until"),
     ("sec.ctk-mitigation", old("1.17.0"), "the host's ldconfig keeps CVE-2024-0136, CVE-2024-0137 away; not covered: "
@@ -124,13 +125,13 @@ NO_VERDICT: tuple[tuple[str, HostFacts, str], ...] = (
     ("sec.ctk-mitigation", h.toolkit(version="devel"), "cannot be compared"),
     ("sec.ctk-mitigation", old("1.17.5"), "no workaround of toolkit 1.17.5 is set: sec.ctk-cve"),
     ("sec.ctk-mitigation", replace(h.toolkit(version="1.17.5"), files=UNREAD), "permission denied"),
-    ("sec.ctk-mitigation", old("1.19.0", 'mode = "cdi"\n'), "no workaround of toolkit 1.19.0"),
+    ("sec.ctk-mitigation", old("1.19.0", 'nvidia-container-runtime.mode = "cdi"\n'), "no workaround of toolkit 1.19.0"),
     ("sec.modprobe-suid", h.driver(modprobe=None), "was not read"),
     ("sec.modprobe-suid", h.driver(modprobe="absent"), "is not installed"),
     ("sec.modprobe-suid", replace(h.READY, driver=DriverFacts(container=True)), "a driver container"),
     ("sec.visible-devices-policy", h.host(files=UNREAD), "permission denied"),
     ("sec.visible-devices-policy", h.host(files=h.files(
-        ctk="accept-nvidia-visible-devices-as-volume-mounts = maybe\n")), "is neither true nor false"),
+        ctk="accept-nvidia-visible-devices-as-volume-mounts = 'maybe'\n")), "is neither true nor false"),
     ("sec.visible-devices-policy", h.toolkit(operator="/usr/local/nvidia/toolkit"), "GPU Operator"),
     ("user.cuda-toolkit-optional", h.system(cuda=None), "this recording does not have it"),
 )  # fmt: skip

@@ -10,7 +10,7 @@ from gpunode.model.files import FileFacts
 from gpunode.model.packages import PackageFacts
 from tests.checks import hosts as h
 
-LEGACY = 'mode = "legacy"\n'
+LEGACY = 'nvidia-container-runtime.mode = "legacy"\n'
 RUN = "20261121T151820Z-6283.1"
 LAGS = "E: Failed to fetch https://x/a.deb  File has unexpected size (1 != 2). Mirror sync in progress? [IP: ::1 443]"
 NO_TOOLKIT = replace(h.READY, toolkit=ToolkitFacts())
@@ -53,13 +53,13 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
 )  # fmt: skip
 PASSES: tuple[tuple[str, str, HostFacts], ...] = (
     ("ctk.device-rules", "root of the machine may", legacy()),
-    ("ctk.device-rules", "no-cgroups", legacy(ANN, ctk='mode = "legacy"\nno-cgroups = true\n')),
-    ("ctk.device-rules", "CDI", legacy(ANN, ctk='mode = "cdi"\n')),
+    ("ctk.device-rules", "no-cgroups", legacy(ANN, ctk=LEGACY + 'nvidia-container-cli.no-cgroups = true\n')),
+    ("ctk.device-rules", "CDI", legacy(ANN, ctk='nvidia-container-runtime.mode = "cdi"\n')),
     ("ctk.device-rules", "CDI by default", legacy(ANN, ctk="")),
     ("ctk.device-rules", "a rootless engine without the handler", legacy({**ANN, "handlers": ("runc",)})),
     ("ctk.device-rules", "a privileged container", legacy(platform="container", user_namespace=False)),
     ("ctk.config", "no-cgroups in an unprivileged container", legacy(
-        ctk="no-cgroups = true\n", platform="container", user_namespace=True)),
+        ctk="nvidia-container-cli.no-cgroups = true\n", platform="container", user_namespace=True)),
     ("rt.snap-docker", "a snap that has the handler", snap()),
     ("ctk.hook-read-only", "a mended toolkit", h.toolkit(version="1.20.1", hook_refused=None)),
     ("ctk.hook-read-only", "one without the hook", h.toolkit(version="1.19.1", hook_refused=None)),

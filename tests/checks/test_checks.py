@@ -150,9 +150,11 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
         replace(h.DOCKER_ENGINE, version="26.0.0", cdi=True),)), "CDI version 0.7.0"),
     ("ctk.cdi-refresh-unit", h.host(services={"nvidia-cdi-refresh.path": ServiceFacts("loaded", enabled="disabled")}),
      "disabled"),
-    ("ctk.config", h.host(files=h.files(ctk="\nno-cgroups = true\n")), f"{h.CTK}:2 no-cgroups = true"),
-    ("ctk.config", h.host(files=h.files(ctk='ldconfig = "/sbin/ldconfig"')), f"{h.CTK}:1 ldconfig"),
-    ("ctk.config", h.host(files=h.files(ctk='mode = "fast"')), "mode = fast"),
+    ("ctk.config", h.host(files=h.files(ctk="\nnvidia-container-cli.no-cgroups = true\n")),
+     f"{h.CTK}:2 no-cgroups = true"),
+    ("ctk.config", h.host(files=h.files(ctk='nvidia-container-cli.ldconfig = "/sbin/ldconfig"')),
+     f"{h.CTK}:1 ldconfig"),
+    ("ctk.config", h.host(files=h.files(ctk='nvidia-container-runtime.mode = "fast"')), "mode = fast"),
     ("ctk.config", h.host(files=h.files(ctk='[nvidia-container-cli]\nno-cgroups =\n')), f"{h.CTK}:2:13"),
     *(("ctk.cli-info", h.toolkit(cli=cli), f"nvidia-container-cli --load-kmods=false info, exit {cli.code}: {says}")
       for cli, says in (

@@ -162,7 +162,7 @@ NOT_BLACKLISTED = ready(kernel=replace(READY.kernel, blacklisted=frozenset()))
 UNPINNED = ready(packages=replace(READY.packages, auto_upgrade=True, held=frozenset()))
 LINKS = ready(
     devices=tuple(replace(device, char_link=False) for device in h.READY.devices),
-    files={**READY.files, h.CTK: file_facts(h.CTK, 'mode = "legacy"\n')},
+    files={**READY.files, h.CTK: file_facts(h.CTK, 'nvidia-container-runtime.mode = "legacy"\n')},
     runtimes=tuple(replace(engine, systemd_cgroup={"runc": True}) for engine in READY.runtimes),
 )
 MENDABLE = {

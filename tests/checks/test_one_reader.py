@@ -130,3 +130,27 @@ def test_cri_is_off_however_the_list_is_written() -> None:
     outcome = verdict("rt.cri-disabled", replace(host, runtimes=(replace(facts, cri_error="unknown service"),)))
     assert isinstance(outcome, Finding)
     assert f"{MAIN}:2 disabled_plugins has cri" in outcome.evidence
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("[nvidia-container-cli]\nno-cgroups = true\n", 2),
+        ("nvidia-container-cli.no-cgroups = true\n", 1),
+        ("\nnvidia-container-cli = { no-cgroups = true }\n", 2),
+        ("[nvidia-container-cli]\n'no-cgroups' = true # rootless\n", 2),
+    ],
+    ids=["a table", "a dotted key", "an inline table", "a quoted key"],
+)
+def test_the_toolkits_own_file_is_read_as_toml(text: str, line: int) -> None:
+    outcome = verdict("ctk.config", h.host(files=h.files(ctk=text)))
+    assert isinstance(outcome, Finding)
+    assert outcome.evidence == f"{h.CTK}:{line} no-cgroups = true"
+
+
+def test_a_key_of_another_table_is_not_the_toolkits() -> None:
+    other = "[other]\nmode = 'fast'\nno-cgroups = true\nldconfig = '/sbin/ldconfig'\n"
+    host = h.host(files=h.files(ctk=f"[nvidia-container-runtime]\nmode = 'cdi'\n{other}"))
+    assert verdict("ctk.config", host) is None
+    lost = verdict("ctk.cdi-present", replace(host, toolkit=replace(h.TOOLKIT, cdi_devices=())))
+    assert isinstance(lost, Finding)

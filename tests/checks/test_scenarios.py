@@ -172,7 +172,7 @@ def bare_of_driver() -> HostFacts:
 # The symptom, the host, the finding that comes first. The numbers are those of the field's list of reported faults.
 SCENARIOS: tuple[tuple[str, HostFacts, str], ...] = (
     ("1 Failed to initialize NVML: Unknown Error", replace(h.node("/dev/nvidia0", char_link=False),
-     files=h.files(ctk='mode = "legacy"\n')), "dev.char-symlinks"),
+     files=h.files(ctk='nvidia-container-runtime.mode = "legacy"\n')), "dev.char-symlinks"),
     ("2 Driver/library version mismatch", h.driver(installed=NEWER, libraries=NEW_LIBS, smi=SmiFacts(18, "mismatch")),
      "drv.running-vs-installed"),
     ("3 unknown service runtime.v1.RuntimeService", only(NO_CRI, containerd='disabled_plugins = ["cri"]\n'),
@@ -226,7 +226,8 @@ SCENARIOS: tuple[tuple[str, HostFacts, str], ...] = (
         libraries={"libcuda.so.1": h.READY.driver.libraries["libcuda.so.1"]}, smi=SmiFacts(12, "not found")),
      "user.libnvml"),
     ("30 bpf_prog_query(BPF_CGROUP_DEVICE) failed: rootless", only(replace(
-        h.DOCKER_ENGINE, user="ann", owner="1000:1000"), ctk='mode = "legacy"\n'), "ctk.device-rules"),
+        h.DOCKER_ENGINE, user="ann", owner="1000:1000"), ctk='nvidia-container-runtime.mode = "legacy"\n'),
+     "ctk.device-rules"),
     ("30 bpf_prog_query(BPF_CGROUP_DEVICE) failed: LXC, an older toolkit", replace(
         h.toolkit(version="1.17.8"), platform="container", user_namespace=True), "ctk.device-rules"),
     ("30 bpf_prog_query(BPF_CGROUP_DEVICE) failed: cgroup v2, an old toolkit", h.toolkit(version="1.7.0"),

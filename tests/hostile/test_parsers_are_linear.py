@@ -12,7 +12,7 @@ import pytest
 from gpunode.apply.journal.entries import parse_journal as parse_whole_journal
 from gpunode.apply.reasons import error_summary, tail
 from gpunode.apply.script import advice_on
-from gpunode.checks.words import active_lines, setting
+from gpunode.checks.words import active_lines
 from gpunode.editing import json_text, toml_text
 from gpunode.editing.diff import unified
 from gpunode.editing.toml_scan import statements
@@ -20,6 +20,7 @@ from gpunode.engines import toolkit_config
 from gpunode.engines.docker.engine import Docker
 from gpunode.engines.kubernetes import k3s
 from gpunode.engines.kubernetes.kubelet_told import told
+from gpunode.engines.toolkit_config import setting
 from gpunode.facts.archives import parse_archives
 from gpunode.facts.devices import parse_devices, parse_uvm_major
 from gpunode.facts.driver import parse_dkms, parse_ldconfig, parse_modinfo, parse_params
@@ -46,6 +47,7 @@ from gpunode.fleet.inventory.members import members
 from gpunode.fleet.inventory.reading import parse_inventory
 from gpunode.foreign import read_json, read_toml, read_yaml
 from gpunode.model.facts import KernelTree
+from gpunode.model.files import FileFacts
 from gpunode.model.installed import upstream
 from gpunode.model.spec import TOOLKIT_CONFIG, RuntimeSpec, ToolkitConfig
 from gpunode.packages.holds import PACMAN_IGNORES, VERSIONLOCK5, VERSIONLOCKS, ZYPP_LOCKS
@@ -250,8 +252,10 @@ PARSERS: dict[str, tuple[Work, Callable[[int], str]]] = {
         repeated(" bytes=0", "@gpunode-facts 1\n@ file:/", "\n@end\n"),
     ),
     "wire: back": (lambda text: encode(Sections({"a": Section(text)})), repeated("x\n")),
-    "settings": (lambda text: setting(text, "key"), repeated("key = 'a' ")),
-    "settings: blanks": (lambda text: setting(text, "key"), repeated(" ", "key", "x")),
+    "toolkit's settings": (
+        lambda text: setting(FileFacts(TOOLKIT_CONFIG, text), "table.key"),
+        repeated("key{} = 'a'\n", "[table]\n"),
+    ),
     "lines": (active_lines, repeated("#\n a\n")),
     "JSON: quotes": (read_json, repeated('\\"', '"')),
     "JSON: backslashes": (read_json, repeated("\\", '"')),

@@ -8,7 +8,7 @@ from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.installed import installed_source, installed_version, lead_package
 from gpunode.model.platforms import platform_origin
 from gpunode.model.report import NotApplicable
-from gpunode.model.spec import TOOLKIT_CONFIG
+from gpunode.model.spec import TOOLKIT_CONFIG, TOOLKIT_MODE
 
 _HANDLER = "nvidia"
 _NONE = NotApplicable("there is none")
@@ -78,6 +78,5 @@ def _mig(host: HostFacts) -> str | NotApplicable:
 
 
 def _mode(host: HostFacts) -> str | NotApplicable:
-    file = host.file(TOOLKIT_CONFIG)
-    found = setting(file.text, "mode")
-    return found[1] if found else NotApplicable(f"{TOOLKIT_CONFIG} does not set it, or was not read")
+    found = setting(host.file(TOOLKIT_CONFIG), TOOLKIT_MODE)
+    return found or NotApplicable(f"{TOOLKIT_CONFIG} does not set it, or was not read")

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from gpunode import resources
 from gpunode.catalog.versions import first_with
+from gpunode.engines.toolkit_config import setting
 from gpunode.model.action import Action, PutFile, Run
 from gpunode.model.driver import DriverChoice
 from gpunode.model.plan import CHAR_LINKS_STEP, SERVICES_STEP, Kept, Step
-from gpunode.model.spec import TOOLKIT_CONFIG
+from gpunode.model.spec import TOOLKIT_CONFIG, TOOLKIT_MODE
 from gpunode.model.versions import at_least
 from gpunode.planner.site import Site
 
@@ -108,9 +109,7 @@ def char_links_step(site: Site) -> Step | None:
 
 def _legacy(site: Site) -> bool:
     """Whether containers get their GPUs by the hook, not through CDI, which needs no links."""
-    text = site.host.file(TOOLKIT_CONFIG).text or ""
-    lines = (line.split("=", 1) for line in text.splitlines() if line.strip().startswith("mode") and "=" in line)
-    mode = next((value.strip().strip("\"'") for _, value in lines), "auto")
+    mode = setting(site.host.file(TOOLKIT_CONFIG), TOOLKIT_MODE) or "auto"
     by_cdi = at_least(site.host.toolkit.version, first_with("toolkit", "cdi-by-default"))
     return mode == "legacy" or (mode == "auto" and not by_cdi)
 

@@ -147,6 +147,9 @@ def containers(
 CONFIG = "/etc/nvidia-container-runtime/config.toml"
 LEGACY = {CONFIG: FileFacts(CONFIG, '[nvidia-container-runtime]\nmode = "legacy"\n')}
 CDI = {CONFIG: FileFacts(CONFIG, '[nvidia-container-runtime]\nmode = "cdi"\n')}
+COMMENTED = {CONFIG: FileFacts(CONFIG, '[nvidia-container-runtime]\nmode = "legacy" # for old images\n')}
+INLINE = {CONFIG: FileFacts(CONFIG, 'nvidia-container-runtime = { mode = "legacy" }\n')}
+ELSEWHERE = {CONFIG: FileFacts(CONFIG, '[other]\nmode = "legacy"\n')}
 
 
 @pytest.mark.parametrize(
@@ -155,11 +158,24 @@ CDI = {CONFIG: FileFacts(CONFIG, '[nvidia-container-runtime]\nmode = "cdi"\n')}
         (containers(), True),
         (containers("1.20.0"), False),
         (containers("1.20.0", files=LEGACY), True),
+        (containers("1.20.0", files=COMMENTED), True),
+        (containers("1.20.0", files=INLINE), True),
+        (containers("1.20.0", files=ELSEWHERE), False),
         (containers(files=CDI), False),
         (containers(systemd=False), False),
         (containers(link=True), False),
     ],
-    ids=["an old toolkit", "CDI by default", "mode legacy", "mode cdi", "cgroupfs", "linked already"],
+    ids=[
+        "an old toolkit",
+        "CDI by default",
+        "mode legacy",
+        "legacy with a comment",
+        "legacy in an inline table",
+        "a mode of another table",
+        "mode cdi",
+        "cgroupfs",
+        "linked already",
+    ],
 )
 def test_links_in_dev_char(facts: HostFacts, planned: bool) -> None:
     step = char_links_step(site(facts))
