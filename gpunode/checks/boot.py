@@ -6,6 +6,7 @@ from gpunode.advice import listing
 from gpunode.checks import needs, signing
 from gpunode.checks.registry import Context, check
 from gpunode.model.facts import DracutFacts, HostFacts
+from gpunode.model.kept_out import LIFTS_BLOCK, kept_from_loading
 from gpunode.model.plan import NOUVEAU_STEP
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.regex import regex
@@ -111,8 +112,8 @@ def _in_initramfs(names: list[str], evidence: str, dracut: DracutFacts) -> Findi
 @check(
     "boot.cmdline-blocks",
     Severity.ERROR,
-    title="the kernel command line lets the driver load",
-    reads="/proc/cmdline",
+    title="the kernel command line and modprobe.d let the driver load",
+    reads="/proc/cmdline; blacklist, install and alias in modprobe.d",
     remedy=Remedy(
         RepairAction.CONFIGURE,
         "remove the option from /etc/default/grub, run update-grub (or grub2-mkconfig) and reboot",
@@ -120,10 +121,19 @@ def _in_initramfs(names: list[str], evidence: str, dracut: DracutFacts) -> Findi
     needs=(needs.gpu, needs.host_driver),
 )
 def cmdline_blocks(host: HostFacts, context: Context) -> CheckOutcome:
-    """The kernel command line forbids the nvidia module."""
+    """The kernel command line or modprobe.d forbids the nvidia module: the next boot does not load it.
+
+    systemd-modules-load and udev both apply a blacklist; `install` with /bin/false and `alias` with off stop modprobe.
+    """
+    found = BLOCKS.search(host.kernel.cmdline)
+    if found is None and (names := sorted(kept_from_loading(host))):
+        return Finding(
+            f"modprobe.d keeps {listing(names)} from loading",
+            evidence=f"blacklist, install with /bin/false, or alias with off names {listing(names)}",
+            remedy=Remedy(RepairAction.CONFIGURE, LIFTS_BLOCK),
+        )
     if not host.kernel.cmdline:
         return NotApplicable("/proc/cmdline was not read")
-    found = BLOCKS.search(host.kernel.cmdline)
     if found is None:
         return None
     return Finding(

@@ -66,7 +66,9 @@ def parse_options(text: str) -> tuple[ModuleOption, ...]:
 
 
 def _blacklists(words: list[str]) -> bool:
-    """`blacklist X`, or `install X` with a command that loads nothing."""
+    """`blacklist X`, `alias X off`, or `install X` with a command that loads nothing."""
+    if words[:1] == ["alias"]:
+        return words[2:3] == ["off"]
     if words[:1] == ["install"]:
         return len(words) > 2 and words[2].rsplit("/", 1)[-1] in ("false", "true", ":")
     return words[:1] == ["blacklist"] and len(words) > 1

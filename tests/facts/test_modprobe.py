@@ -85,3 +85,18 @@ def test_the_probe_finds_the_options_of_any_file(tmp_path: Path) -> None:
     assert [(one.path, one.key, one.value) for one in found] == [
         ("/etc/modprobe.d/gpus.conf", "DeviceFileMode", "0660")
     ]
+
+
+def test_what_keeps_modules_away_is_found_in_the_files_in_force(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    for path, line in {
+        "etc/modprobe.d/off.conf": "alias nvidia off",
+        "etc/modprobe.d/masked.conf": "# as root wants it",
+        "usr/lib/modprobe.d/masked.conf": "blacklist nvidia-drm",
+        "usr/lib/modprobe.d/uvm.conf": "install nvidia-uvm /bin/false",
+        "usr/lib/modprobe.d/other.conf": "alias nvidia-modeset nvidia-current-modeset",
+    }.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(f"{line}\n")
+    kernel = assemble(run_probe(("sh",), root).stdout, "gpu07").kernel
+    assert {name for name in kernel.blacklisted if name.startswith("nvidia")} == {"nvidia", "nvidia_uvm"}

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from gpunode import resources
 from gpunode.advice import listing
+from gpunode.errors import UnsupportedHost
 from gpunode.model.action import Action, PutFile, Run
 from gpunode.model.driver import DriverChoice
 from gpunode.model.facts import KernelTree
+from gpunode.model.kept_out import LIFTS_BLOCK, kept_from_loading
 from gpunode.model.plan import (
     HEADERS_STEP,
     LOAD_STEP,
@@ -169,6 +171,7 @@ def reboot_reason(site: Site, driver: DriverChoice) -> str | None:
 
 def load_step(site: Site, driver: DriverChoice, *, now: bool) -> Step | Kept:
     """Load nvidia and nvidia-uvm at every boot, and `now` where nothing stands in the way."""
+    _refuse_kept_out(site)
     text = resources.render("modprobe/modules-load.conf.j2", modules=modules(site))
     file = site.host.file(LOAD_FILE)
     actions: list[Action] = []
@@ -187,6 +190,17 @@ def load_step(site: Site, driver: DriverChoice, *, now: bool) -> Step | Kept:
         return Kept(LOAD_STEP, f"{loaded} is loaded, and at every boot" if current else f"{names} load at every boot")
     title = f"load {names}, now and at every boot" if now else f"load {names} at every boot"
     return Step(LOAD_STEP, title, "containers need both before the first one starts", tuple(actions), safe=True)
+
+
+def _refuse_kept_out(site: Site) -> None:
+    """Raises UnsupportedHost where a setting that is not gpunode's keeps what is to be loaded from loading."""
+    names = kept_from_loading(site.host)
+    if names:
+        raise UnsupportedHost(
+            f"{site.host.hostname}: modprobe.d or the kernel command line keeps {listing(sorted(names))} from loading",
+            evidence="blacklist, install with /bin/false, or alias with off; nothing was touched",
+            remedy=LIFTS_BLOCK,
+        )
 
 
 def _has_headers(site: Site, release: str) -> bool:

@@ -45,12 +45,15 @@ next_boot() {
   return 0
 }
 
-blacklist() { # PATH:LINE
+blacklist() { # PATH:LINE; of files with one name that of the first directory is in force, as modprobe.d(5) has it
+  seen=/
   for path in "$R"/etc/modprobe.d/*.conf "$R"/run/modprobe.d/*.conf "$R"/usr/lib/modprobe.d/*.conf "$R"/lib/modprobe.d/*.conf; do
     [ -r "$path" ] || continue
+    case $seen in *"/${path##*/}/"*) continue ;; esac
+    seen=$seen${path##*/}/
     set -- "$@" "$path"
   done
-  [ $# -gt 0 ] && unrooted grep -HE '^[[:space:]]*(blacklist|install|options)[[:space:]]+(nouveau|nova|nvidia)' "$@"
+  [ $# -gt 0 ] && unrooted grep -HE '^[[:space:]]*(blacklist|install|options|alias)[[:space:]]+(nouveau|nova|nvidia)' "$@"
   return 0
 }
 

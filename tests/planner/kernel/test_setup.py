@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gpunode.catalog.load import load_catalog
+from gpunode.errors import UnsupportedHost
 from gpunode.facts.kernel import parse_compiler
 from gpunode.model.action import Run
 from gpunode.model.facts import DriverFacts, KernelTree, SecurityFacts
@@ -130,3 +131,11 @@ def test_signed_modules_are_loaded_once_it_is_known_that_the_running_kernel_has_
         steps = make_plan(facts, Spec(only=("driver",)), CATALOG).steps
         commands = [" ".join(a.argv) for step in steps for a in step.actions if isinstance(a, Run)]
         assert ("modprobe nvidia" in commands) is loads
+
+
+@pytest.mark.parametrize("name", ["nvidia", "nvidia_uvm"])
+def test_a_module_that_the_host_keeps_from_loading_is_refused(name: str) -> None:
+    facts = host(H100, kernel=kernel(blacklisted=frozenset({"nouveau", "nova_core", name})))
+    with pytest.raises(UnsupportedHost, match=f"keeps {name} from loading") as refused:
+        make_plan(facts, Spec(), CATALOG)
+    assert "grep -rE" in str(refused.value.remedy)
