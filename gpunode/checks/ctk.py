@@ -130,6 +130,9 @@ def config(host: HostFacts, context: Context) -> CheckOutcome:
         summary = "ldconfig is run from inside the container (it has no @)"
         return _config_finding(file, summary, TOOLKIT_LDCONFIG, "@/sbin/ldconfig")
     mode = setting(file, TOOLKIT_MODE)
+    if mode == "csv" and host.platform not in ("l4t", "container"):  # a container's machine may be a Jetson
+        summary = "mode csv gives containers what the files of a Jetson list, and this is none: they get no GPU"
+        return _config_finding(file, summary, TOOLKIT_MODE, "auto")
     if mode is not None and mode not in MODES:
         return _config_finding(file, f"mode {mode!r} is not one of {', '.join(MODES)}", TOOLKIT_MODE, "auto")
     return None
