@@ -97,6 +97,7 @@ TABLE = (
     Explains("svc.persistenced", ("pci.runtime-pm",)),
     Explains("ctk.installed", ENGINES, together=True),
     Explains("ctk.installed", ("rt.handler-binary", "ctk.cdi-present", "k8s.runtimeclass", *PLUGIN)),
+    Explains("rt.runtime-type", ("rt.handler-binary",), same=UNIT),
     Explains("ctk.device-rules", ("sec.ctk-cve",), together=True),
     *(Explains(cause, ("smoke.container-gpu",)) for cause in ("ctk.device-rules", "ctk.hook-read-only")),
     *(Explains(cause, PLUGIN) for cause in ("ctk.device-rules", "ctk.hook-read-only")),

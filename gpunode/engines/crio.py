@@ -65,7 +65,7 @@ class Crio(CriDaemon):
         present = default or asked or base_name
         result = copy.deepcopy(drop_ins.load(file, READER))
         named = runtimes.get(want.handler, {}).get("runtime_path")
-        program = program_of(want, named, engine.missing_binaries)
+        program = program_of(want, named, engine.missing_binaries, hooks=True)
         added = _merge(result, want, runtimes.get(want.handler), program, (base_name, base), present)
         if not added:
             file = file if file.text is not None or not files else files[-1]
@@ -78,7 +78,7 @@ class Crio(CriDaemon):
         notes = _notes(base_name, base)
         if host.file(MISPLACED).exists and directory != dirname(MISPLACED):
             notes += (f"{MISPLACED} has no effect: CRI-O does not read its directory, where an nvidia-ctk wrote it",)
-        notes += about_program(want, f"runtimes.{want.handler}", named, engine.missing_binaries)
+        notes += about_program(want, f"runtimes.{want.handler}", named, engine.missing_binaries, hooks=True)
         return Rewrite((Edit(file.path, file.text, after),), tuple(added), notes, binaries=(program,))
 
     def validate(self, engine: RuntimeFacts, path: str) -> Run | None:

@@ -93,6 +93,7 @@ CONTAINERD = """version = 2
   default_runtime_name = "nvidia"
 [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia]
   runtime_type = "io.containerd.runc.v2"
+  options.BinaryName = "/usr/bin/nvidia-container-runtime"
 """
 DOCKER_ENGINE = RuntimeFacts(
     "docker", "28.5.2", "/etc/docker/daemon.json", "docker.service", "/run/docker.sock", active=True,

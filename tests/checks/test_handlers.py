@@ -55,6 +55,27 @@ def outcome(id: str, host: HostFacts, spec: Spec | None = None) -> CheckOutcome:
     return run_all(host, spec, load_catalog(), today=h.TODAY).results[id].outcome
 
 
+GONE = "/usr/local/nvidia/toolkit/nvidia-container-runtime"
+
+
+def docker(entry: str, **changes: Any) -> HostFacts:
+    """Its daemon.json has this entry for nvidia."""
+    text = f'{{"default-runtime": "nvidia", "runtimes": {{"nvidia": {entry}}}}}'
+    return h.host(files=h.files(docker=text), runtimes=(replace(h.DOCKER_ENGINE, **changes),))
+
+
+def starts(program: str, **changes: Any) -> HostFacts:
+    """containerd, whose file names this program for nvidia; "" for none."""
+    given = f'  options.BinaryName = "{program}"\n' if program else ""
+    text = h.CONTAINERD.partition("  options")[0] + given
+    return h.host(files=h.files(containerd=text), runtimes=(replace(h.CONTAINERD_ENGINE, **changes),))
+
+
+def crio(program: str, **changes: Any) -> HostFacts:
+    text = f'[crio.runtime.runtimes.nvidia]\nruntime_path = "{program}"\n'
+    return engines(replace(CRIO, **changes), files={CRIO.config_path: FileFacts(CRIO.config_path, text)})
+
+
 UNTYPED = containerd(3, 3, V3.replace("runtime_type", "snapshotter"))
 PASSES: tuple[tuple[str, HostFacts], ...] = (
     ("rt.crio", engines(CRIO)),
@@ -66,6 +87,11 @@ PASSES: tuple[tuple[str, HostFacts], ...] = (
     ("rt.dropin-version", containerd(3, 3, V3)),
     ("rt.dropin-version", containerd(2, 2, V2)),
     ("rt.runtime-type", h.READY),
+    ("rt.handler-binary", docker(f'{{"path": "{GONE}"}}')),
+    ("rt.handler-binary", docker('{"path": "/opt/ours"}')),
+    ("rt.handler-binary", starts(GONE)),
+    ("rt.handler-binary", crio("/usr/bin/crun")),
+    ("rt.handler-binary", engines(replace(K3S, missing_binaries=(GONE,)))),
     ("rt.runtime-type", containerd(3, 3, V3)),
 )
 FAULTS: tuple[tuple[str, HostFacts, str, Severity | None], ...] = (
@@ -81,6 +107,24 @@ FAULTS: tuple[tuple[str, HostFacts, str, Severity | None], ...] = (
         None,
     ),
     ("rt.dropin-version", containerd(2, 3, V3), "in version 3 and its importer", Severity.WARNING),
+    (
+        "rt.handler-binary",
+        docker(f'{{"path": "{GONE}"}}', missing_binaries=(GONE,)),
+        f"/etc/docker/daemon.json:1: handler nvidia names {GONE}",
+        None,
+    ),
+    ("rt.handler-binary", docker('{"path": "runc"}'), "handler nvidia names runc", None),
+    ("rt.handler-binary", docker('{"runtimeType": "io.containerd.runc.v2"}'), "names io.containerd.runc.v2", None),
+    (
+        "rt.handler-binary",
+        h.host(runtimes=(replace(h.DOCKER_ENGINE, flags=("--add-runtime", "nvidia=/usr/bin/crun")),), files={}),
+        "a flag of the daemon: handler nvidia names /usr/bin/crun",
+        None,
+    ),
+    ("rt.handler-binary", starts(GONE, missing_binaries=(GONE,)), f"config.toml:4: handler nvidia names {GONE}", None),
+    ("rt.handler-binary", starts("/usr/bin/runc"), "handler nvidia names /usr/bin/runc", None),
+    ("rt.handler-binary", starts(""), "handler nvidia names no program", None),
+    ("rt.handler-binary", crio(GONE, missing_binaries=(GONE,)), f"handler nvidia names {GONE}", None),
     ("rt.runtime-type", UNTYPED, f"{MAIN}, {DROP_IN}: runtimes.nvidia has no runtime_type", None),
 )
 UNKNOWN: tuple[tuple[str, HostFacts, Spec | None, str], ...] = (

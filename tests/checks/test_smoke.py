@@ -111,7 +111,7 @@ def test_engines_are_tried_as_their_users_ask_them() -> None:
     assert list(made) == [
         "docker run",
         "docker run --gpus all",
-        "ctr run --runc-binary (of the handler nvidia)",
+        "ctr run --runc-binary /usr/bin/nvidia-container-runtime",
         "podman run --device nvidia.com/gpu=all",
     ]
     assert made["docker run"].options == ()
@@ -120,7 +120,8 @@ def test_engines_are_tried_as_their_users_ask_them() -> None:
 
 
 def test_containerd_is_given_the_program_and_the_cgroup_driver_of_its_handler() -> None:
-    table = f'{h.CONTAINERD}[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia.options]\n'
+    bare = h.CONTAINERD.partition("  options")[0]
+    table = f'{bare}[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia.options]\n'
     host = h.host(files=h.files(containerd=f'{table}BinaryName = "/opt/nvidia"\nSystemdCgroup = true\n'))
     (one,) = (t for t in trials(host, Context(None, load_catalog())) if t.kind == "rootfs")
     assert one.options[:3] == ("--runc-binary", "/opt/nvidia", "--runc-systemd-cgroup")

@@ -46,9 +46,18 @@ def test_one_rule_for_the_path(name: str, named: str | None, missing: tuple[str,
     assert (said in found.notes) is bool(said)
 
 
-def _rewrite(name: str, want: RuntimeSpec, missing: tuple[str, ...]) -> Rewrite:
+@pytest.mark.parametrize(("name", "runs"), [("containerd", OWN), ("crio", "/usr/bin/runc")])
+def test_a_low_level_runtime_stays_only_where_the_engine_runs_hooks(name: str, runs: str) -> None:
+    """runc by itself gives a container no GPU; CRI-O gives it one with NVIDIA's OCI hook."""
+    found = _rewrite(name, RuntimeSpec(), (), "/usr/bin/runc")
+    assert found.binaries == (runs,)
+    said = "/usr/bin/runc, which runtimes.nvidia named, gives a container no GPU"
+    assert (said in found.notes) is (name == "containerd")
+
+
+def _rewrite(name: str, want: RuntimeSpec, missing: tuple[str, ...], program: str = OPERATORS) -> Rewrite:
     facts = engine_facts(name, "1.7.24" if name == "containerd" else "1.33.1", missing_binaries=missing)
-    files = {PATHS[name]: FILES[name].replace("PATH", OPERATORS)}
+    files = {PATHS[name]: FILES[name].replace("PATH", program)}
     return ENGINES[name].rewrite(host_with(facts, files=files), facts, want)
 
 

@@ -181,10 +181,12 @@ def test_any_text_is_either_merged_or_refused(text: str) -> None:
         ('{"path": "/opt/ours/nvidia-container-runtime"}', (), ()),
         ('{"path": "/opt/ours/nvidia-container-runtime"}', ("/opt/ours/nvidia-container-runtime",), ("path",)),
         ('{"PATH": "/opt/gone"}', ("/opt/gone",), ("PATH",)),
+        ('{"path": "runc"}', (), ("path",)),
         ('{"runtimeType": "io.containerd.runc.v2"}', (), ("options", "BinaryName")),
         ('{"runtimeType": "x.y", "options": {"BinaryName": "/gone"}}', ("/gone",), ("options", "BinaryName")),
     ],
-    ids=["there, or not known", "gone from the disk", "gone, in another case", "a shim without", "a shim's is gone"],
+    ids=["there, or not known", "gone from the disk", "gone, in another case", "it is runc", "a shim without",
+         "a shim's is gone"],
 )  # fmt: skip
 def test_a_path_set_manually_is_unchanged_unless_it_leads_nowhere(
     entry: str, observed: tuple[str, ...], changes: tuple[str, ...]

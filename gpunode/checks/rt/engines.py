@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gpunode.advice import listing, named
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.checks.rt.files import default_in_file
+from gpunode.checks.rt.files import default_in_file, program_in_file
 from gpunode.checks.rt.other_name import keeps, runs_nvidias
 from gpunode.model.entities import unit
 from gpunode.model.facts import HostFacts, RuntimeFacts
@@ -164,26 +164,53 @@ def _still_runs_with(host: HostFacts, context: Context, engine: RuntimeFacts, wa
 @check(
     "rt.handler-binary",
     Severity.ERROR,
-    title="the nvidia handler's program exists",
-    reads="nvidia-container-runtime in PATH; the engines' handlers",
+    title="the nvidia handler's program exists, and is NVIDIA's",
+    reads="nvidia-container-runtime in PATH; the engines' handlers, and the programs that their files name for them",
     remedy=Remedy(RepairAction.UPGRADE, setup("--only", "toolkit")),
     needs=(needs.gpu_for_containers, needs.own_toolkit, needs.engine),
 )
 def handler_binary(host: HostFacts, context: Context) -> CheckOutcome:
-    """An engine is configured to start containers with a program that does not exist."""
+    """An engine is configured to start containers with a program that does not exist, or that gives them no GPU."""
     name = context.handler
-    users = [e.name for e in host.runtimes if name in e.handlers or e.effective_default == name]
+    users = [e for e in host.runtimes if name in e.handlers or e.effective_default == name]
     if not users:
         return NotApplicable(f"no engine has a runtime called {name}")
     if host.toolkit.runtime_path and host.toolkit.runtime_executable:
-        return None
+        wrong = [found for engine in users if (found := _wrong_program(host, context, engine))]
+        return _together(wrong) if wrong else None
     return Finding(
-        f"{listing(users)} would start nvidia-container-runtime, which cannot be run",
+        f"{listing(e.name for e in users)} would start nvidia-container-runtime, which cannot be run",
         evidence=f"{host.toolkit.runtime_path or 'nvidia-container-runtime'} is "
         f"{'not executable' if host.toolkit.runtime_path else 'not in PATH'}",
         remedy=Remedy(
             RepairAction.UPGRADE, setup("--only", "toolkit"), "; every new container on this engine fails until then"
         ),
+    )
+
+
+def _wrong_program(host: HostFacts, context: Context, engine: RuntimeFacts) -> Finding | None:
+    from gpunode.engines.crio import Crio
+    from gpunode.engines.handler import is_low_level
+    from gpunode.engines.podman import Podman
+
+    named_there = program_in_file(host, engine, context.handler)
+    if named_there is None or needs_none(host, context, engine):
+        return None
+    programs = named_there.value.split(", ")  # podman takes the first that is there
+    if all(program in engine.missing_binaries for program in programs):
+        what = f"{listing(programs)}, which is not on this host's disk"
+    elif engine.name in (Crio.name, Podman.name):  # with OCI hooks and CDI a low-level runtime gives GPUs, too
+        return None
+    elif is_low_level(named_there.value) or (not named_there.value and engine.name != "docker"):
+        what = f"{named_there.value or 'runc'}, which gives it no GPU"  # dockerd does not start with no program
+    else:
+        return None
+    return Finding(
+        f"{engine.label} starts a container of {context.handler} with {what}",
+        evidence=f"{named_there.where}: {named_there.setting} names {named_there.value or 'no program'}",
+        remedy=Remedy(RepairAction.CONFIGURE, SETUP),
+        steps=(engine_step(engine.label),),
+        entities=unit(engine.unit),
     )
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from gpunode.model.entities import place, unit
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.files import FileFacts
 from gpunode.model.report import Finding, NotApplicable
 from gpunode.values import dataclass
+
+if TYPE_CHECKING:
+    from gpunode.engines.provenance import Origin
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,17 @@ def default_in_file(host: HostFacts, facts: RuntimeFacts) -> Quote | None:
         return None
     found = next((one for one in kind.origins(host, facts) if one.setting == DEFAULT and one.path is not None), None)
     return Quote(found.path, found.line, kind.default_key, found.value) if found and found.path else None
+
+
+def program_in_file(host: HostFacts, facts: RuntimeFacts, handler: str) -> Origin | None:
+    """What the engine's files or flags name for the handler: a program, several to choose from (podman, a comma
+    between), or "" for none; None where they do not name the handler, as those of k3s, which finds it by itself."""
+    from gpunode.engines.provenance import BUILT_IN
+    from gpunode.engines.registry import ENGINES
+
+    kind = ENGINES.get(facts.name)
+    said = kind.origins(host, facts) if kind else ()
+    return next((one for one in said if one.setting == f"handler {handler}" and one.source != BUILT_IN), None)
 
 
 def unread(file: FileFacts, engine: RuntimeFacts) -> Finding | NotApplicable:
