@@ -7,8 +7,10 @@ from collections import Counter
 from gpunode.advice import typed
 from gpunode.checks.health.seen import READS, SMI, about, address, flagged, known, named, quoted, reset
 from gpunode.checks.registry import Context, check
+from gpunode.model.entities import unit
 from gpunode.model.facts import HostFacts
-from gpunode.model.plan import MIG_STEP
+from gpunode.model.operator import owned_by_operator
+from gpunode.model.plan import MIG_STEP, MIG_UNIT
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.smi import SmiGpu
 from gpunode.model.spec import MigLayout, layout_named
@@ -42,13 +44,14 @@ def mode_pending(host: HostFacts, context: Context) -> CheckOutcome:
 @check(
     "mig.layout-vs-wanted",
     Severity.ERROR,
-    title="GPUs are partitioned as the spec says, and one in MIG mode has instances",
-    reads=READS.format("mig_devices") + " and nvidia-smi -L, against the spec's mig",
+    title="GPUs are partitioned as the spec says, also after a boot, and one in MIG mode has instances",
+    reads=READS.format("mig_devices") + f" and nvidia-smi -L, against the spec's mig; {MIG_UNIT} of systemd",
     remedy=PARTITION,
     needs=SMI,
 )
 def layout_vs_wanted(host: HostFacts, context: Context) -> CheckOutcome:
-    """A GPU is not partitioned as the spec says, or is in MIG mode without an instance: programs see no GPU then."""
+    """A GPU is not partitioned as the spec says, or is in MIG mode without an instance: programs see no GPU then. A
+    warning where it is, and gpunode's unit is not there to make the instances again at the next boot."""
     modes = known(host, lambda gpu: gpu.mig_mode, "MIG mode")
     if isinstance(modes, NotApplicable):
         return modes
@@ -80,7 +83,7 @@ def _different(host: HostFacts, context: Context, wanted: tuple[MigLayout, ...])
     if isinstance(wrong, NotApplicable):
         return wrong
     if not wrong:
-        return None
+        return _lost_at_boot(host, wanted)
     gpu, layout = wrong[0]
     return Finding(
         f"{named(one for one, _ in wrong)} is not partitioned as the spec says",
@@ -88,6 +91,24 @@ def _different(host: HostFacts, context: Context, wanted: tuple[MigLayout, ...])
         remedy=PARTITION,
         entities=about(one for one, _ in wrong),
         steps=(MIG_STEP,),
+    )
+
+
+def _lost_at_boot(host: HostFacts, wanted: tuple[MigLayout, ...]) -> Finding | None:
+    """No GPU keeps instances over a boot (NVIDIA's MIG user guide); one without MIG stays so."""
+    service = host.services.get(MIG_UNIT)
+    if host.init != "systemd" or service is None or not any(layout.profiles for layout in wanted):
+        return None
+    if service.enabled == "enabled" or owned_by_operator(host):  # the GPU Operator's MIG manager makes them
+        return None
+    unmask = Remedy(RepairAction.CONFIGURE, f"systemctl unmask {MIG_UNIT}, then ", setup("--only", "driver"))
+    return Finding(
+        "GPUs are partitioned as the spec says, and gpunode's unit does not do it at the next boot",
+        evidence=f"{MIG_UNIT}: LoadState {service.load}, UnitFileState {service.enabled or 'none'}",
+        remedy=unmask if service.is_masked else PARTITION,
+        severity=Severity.WARNING,
+        entities=unit(MIG_UNIT),
+        steps=() if service.is_masked else (MIG_STEP,),
     )
 
 

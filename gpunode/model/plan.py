@@ -36,6 +36,7 @@ DRIVER_STEP, HEADERS_STEP, NOUVEAU_STEP = "driver.install", "kernel.headers", "k
 BUILD_STEP, SWAP_STEP, MODULES_STEP = "driver.build", "driver.swap", "driver.modules"
 REMOVE_STEP, REPLACE_STEP = "driver.remove", "driver.replace"
 ENROL_STEP, HOLD_STEP, UNHOLD_STEP, MIG_STEP = "secureboot.enrol", "driver.hold", "driver.unhold", "mig.layout"
+MIG_UNIT = "gpunode-mig.service"  # what MIG_STEP enables: it makes the instances again at every boot
 LOAD_STEP, SERVICES_STEP, CHAR_LINKS_STEP = "driver.load", "driver.services", "driver.char-links"
 CDI_READABLE_STEP, CDI_REFRESH_STEP, CDI_STALE_STEP = "cdi.readable", "cdi.refresh", "cdi.stale"
 CDI_SPEC_STEP = "cdi.spec"

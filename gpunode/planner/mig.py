@@ -14,7 +14,7 @@ from gpunode.errors import HostBusy, UnsupportedHost
 from gpunode.model.action import Action, PutFile, Run
 from gpunode.model.facts import PciDevice
 from gpunode.model.gpu_users import gpu_users
-from gpunode.model.plan import MIG_STEP, ForUndo, Kept, Step
+from gpunode.model.plan import MIG_STEP, MIG_UNIT, ForUndo, Kept, Step
 from gpunode.model.smi import SmiGpu
 from gpunode.model.spec import MigLayout, layout_named
 from gpunode.planner.site import Site, own_gpus
@@ -22,7 +22,7 @@ from gpunode.remedy import AGAIN, Remedy, RepairAction, gpunode
 
 LAYOUT = "/etc/gpunode/mig.conf"
 SCRIPT = "/etc/gpunode/mig.sh"
-UNIT = "gpunode-mig.service"
+UNIT = MIG_UNIT
 UNIT_PATH = f"/etc/systemd/system/{UNIT}"
 OFF = "off"
 # 66: the mode waits for a reset of the GPU; the unit finishes it at the boot that the plan then asks for.

@@ -8,11 +8,11 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.checks import run_all
-from gpunode.model.facts import HostFacts
+from gpunode.model.facts import HostFacts, ServiceFacts
 from gpunode.model.plan import Step
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.spec import Spec, parse_mig
-from gpunode.planner.mig import mig_outcome
+from gpunode.planner.mig import UNIT, mig_outcome
 from gpunode.planner.site import survey
 from tests.checks import hosts as h
 
@@ -75,6 +75,40 @@ def test_a_layout_that_is_there_passes(host: HostFacts, text: str) -> None:
     step = mig_outcome(survey(host, Spec(mig=parse_mig(text)), CATALOG))
     assert isinstance(step, Step)
     assert "applied already" in step.title
+
+
+def at_boot(host: HostFacts, enabled: str, load: str = "loaded") -> HostFacts:
+    """gpunode's unit is in this state."""
+    return replace(host, services={**host.services, UNIT: ServiceFacts(load, enabled=enabled)})
+
+
+@pytest.mark.parametrize(
+    ("enabled", "load"),
+    [("", "not-found"), ("disabled", "loaded"), ("enabled-runtime", "loaded"), ("masked", "masked")],
+)
+def test_a_layout_that_the_next_boot_takes_away_is_found(enabled: str, load: str) -> None:
+    host = at_boot(cut("3g.40gb", "3g.40gb"), enabled, load)
+    found = outcome(host, "all=3g.40gb:2")
+    assert isinstance(found, Finding)
+    assert found.severity is Severity.WARNING
+    assert f"{UNIT}: LoadState {load}, UnitFileState {enabled or 'none'}" in found.evidence
+    step = mig_outcome(survey(host, Spec(mig=parse_mig("all=3g.40gb:2")), CATALOG))
+    assert step
+    assert found.steps == ((step.id,) if isinstance(step, Step) else ())
+    assert ("systemctl unmask" in found.remedy.text) is (enabled == "masked")
+
+
+@pytest.mark.parametrize(
+    ("host", "text"),
+    [
+        (at_boot(cut("3g.40gb", "3g.40gb"), "enabled"), "all=3g.40gb:2"),
+        (at_boot(cut(mode="Disabled"), "disabled"), "all=off"),
+        (replace(at_boot(cut("3g.40gb", "3g.40gb"), "", "not-found"), init="openrc"), "all=3g.40gb:2"),
+    ],
+    ids=["the unit makes it again", "nothing is lost", "no systemd"],
+)
+def test_what_a_boot_does_not_take_away_passes(host: HostFacts, text: str) -> None:
+    assert outcome(host, text) is None
 
 
 @pytest.mark.parametrize(
