@@ -99,6 +99,7 @@ PASSES: tuple[tuple[str, HostFacts], ...] = (
     ("svc.persistenced", gpu(persistence=False, name="NVIDIA GeForce RTX 4090")),
     ("svc.persistenced", gpu(persistence=False, name="NVIDIA RTX 2000 Ada Generation Laptop GPU")),
     ("svc.fabricmanager-active", unit(FM, replace(RUNS, active="activating"))),
+    *(("svc.fabricmanager-active", unit(FM, replace(RUNS, enabled=state))) for state in ("static", "linked", "")),
     ("svc.restart-flap", unit("docker.service", replace(RUNS, restarts=2))),
     ("svc.restart-flap", replace(unit("kubelet.service", replace(RUNS, active="activating", restarts=900)),
                                  kubernetes=KubernetesFacts(True))),
@@ -111,6 +112,10 @@ FAULTS: tuple[tuple[str, HostFacts, str, Severity | None], ...] = (
     ("svc.fabricmanager-active", unit(FM, FAILED), f"{FM}: ActiveState failed", None),
     ("svc.fabricmanager-active", unit(FM, OFF), "ActiveState inactive, SubState dead, disabled", None),
     ("svc.fabricmanager-active", unit(FM, ServiceFacts()), "is not found", None),
+    ("svc.fabricmanager-active", unit(FM, replace(RUNS, active="activating", sub="auto-restart")),
+     "ActiveState activating, SubState auto-restart", None),
+    *(("svc.fabricmanager-active", unit(FM, replace(RUNS, enabled=state)), f"UnitFileState {state}", None)
+      for state in ("disabled", "enabled-runtime")),
     ("svc.fabricmanager-active", unit(FM, ServiceFacts(), NVLINK5), "is not found", None),
     ("svc.fabricmanager-needless", unit(FM, FAILED, PLAIN), f"{FM}: ActiveState failed, SubState failed; no NV", None),
     ("svc.fabricmanager-needless", unit(FM, replace(RUNS, active="activating", sub="auto-restart"), PLAIN),

@@ -11,7 +11,7 @@ from gpunode.checks.words import driver_version
 from gpunode.model import entities
 from gpunode.model.facts import HostFacts, ServiceFacts
 from gpunode.model.installed import installed_source
-from gpunode.model.plan import IMEX_STEP
+from gpunode.model.plan import IMEX_STEP, SERVICES_STEP
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.smi import SmiGpu
 from gpunode.regex import regex
@@ -24,6 +24,7 @@ SETUP = setup("--only", "driver")
 PACKAGE = regex(r"nvidia-fabric-?manager(?:-[0-9]+)?")
 IMEX = "nvidia-imex.service"
 RUNS = ("active", "activating", "reloading")
+OFF_AT_BOOT = ("disabled", "enabled-runtime")  # UnitFileState; the second is in /run, which a boot empties
 # nvidia-smi's words for a GPU whose fabric is as it should be (GPU Fabric health, nvidia-smi --help-query-gpu).
 WELL = ("Healthy", "Full", "False", "None", "N/A")
 PASSING = ("route_recovery_in_progress", "access_timeout_recovery")
@@ -59,20 +60,21 @@ def _unseen(host: HostFacts, context: Context) -> str | None:
 @check(
     "svc.fabricmanager-active",
     Severity.ERROR,
-    title="the fabric manager runs where NVSwitches are",
+    title="the fabric manager runs where NVSwitches are, and will after the next boot",
     reads=f"{UNIT} of systemd; NVSwitches on the PCI bus, or behind its network functions",
     remedy=Remedy(RepairAction.RESTART_SERVICE, START),
     needs=(needs.gpu, needs.host_driver, needs.loaded),
 )
 def fabricmanager_active(host: HostFacts, context: Context) -> CheckOutcome:
-    """The fabric manager does not run, so CUDA does not start on this board (system not yet initialized)."""
+    """The fabric manager does not run, or will not after the next boot: CUDA does not start on this board without it
+    (system not yet initialized)."""
     if reason := _has_manager(host, context):
         return NotApplicable(reason)
     unit = host.services.get(UNIT)
     if host.init != "systemd" or unit is None:
         return NotApplicable("the state of its unit was not read")
-    if unit.active in RUNS:
-        return None
+    if _runs(unit):
+        return _off_at_boot(unit)
     if unit.load == "not-found":
         return Finding(
             "the fabric manager is not installed",
@@ -81,10 +83,27 @@ def fabricmanager_active(host: HostFacts, context: Context) -> CheckOutcome:
             entities=entities.unit(UNIT),
         )
     return Finding(
-        f"the fabric manager is {unit.active}",
+        f"the fabric manager {'ends and is started again' if unit.active in RUNS else f'is {unit.active}'}",
         evidence=f"{UNIT}: ActiveState {unit.active}, SubState {unit.sub}, {unit.enabled or 'no'} unit file",
         remedy=Remedy(RepairAction.RESTART_SERVICE, START),
         entities=entities.unit(UNIT),
+    )
+
+
+def _runs(unit: ServiceFacts) -> bool:
+    """One that ends, and that systemd starts again after a pause, is "activating" all the while."""
+    return unit.active in RUNS and unit.sub != "auto-restart"
+
+
+def _off_at_boot(unit: ServiceFacts) -> Finding | None:
+    if unit.enabled not in OFF_AT_BOOT:
+        return None
+    return Finding(
+        "the fabric manager runs, and nothing starts it at the next boot",
+        evidence=f"{UNIT}: ActiveState {unit.active}, UnitFileState {unit.enabled}",
+        remedy=Remedy(RepairAction.RESTART_SERVICE, f"systemctl enable {UNIT}"),
+        entities=entities.unit(UNIT),
+        steps=(SERVICES_STEP,),
     )
 
 
