@@ -113,7 +113,7 @@ def _in_initramfs(names: list[str], evidence: str, dracut: DracutFacts) -> Findi
     "boot.cmdline-blocks",
     Severity.ERROR,
     title="the kernel command line and modprobe.d let the driver load",
-    reads="/proc/cmdline; blacklist, install and alias in modprobe.d",
+    reads="/proc/cmdline; install and alias in modprobe.d",
     remedy=Remedy(
         RepairAction.CONFIGURE,
         "remove the option from /etc/default/grub, run update-grub (or grub2-mkconfig) and reboot",
@@ -121,15 +121,12 @@ def _in_initramfs(names: list[str], evidence: str, dracut: DracutFacts) -> Findi
     needs=(needs.gpu, needs.host_driver),
 )
 def cmdline_blocks(host: HostFacts, context: Context) -> CheckOutcome:
-    """The kernel command line or modprobe.d forbids the nvidia module: the next boot does not load it.
-
-    systemd-modules-load and udev both apply a blacklist; `install` with /bin/false and `alias` with off stop modprobe.
-    """
+    """The kernel command line or modprobe.d forbids the nvidia module: the next boot does not load it."""
     found = BLOCKS.search(host.kernel.cmdline)
     if found is None and (names := sorted(kept_from_loading(host))):
         return Finding(
             f"modprobe.d keeps {listing(names)} from loading",
-            evidence=f"blacklist, install with /bin/false, or alias with off names {listing(names)}",
+            evidence=f"install with /bin/false, or alias with off, names {listing(names)}",
             remedy=Remedy(RepairAction.CONFIGURE, LIFTS_BLOCK),
         )
     if not host.kernel.cmdline:

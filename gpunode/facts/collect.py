@@ -20,6 +20,7 @@ from gpunode.facts.journal import parse_journal
 from gpunode.facts.kept_parts import KeptPart
 from gpunode.facts.kernel import (
     initramfs_tool,
+    parse_barred,
     parse_blacklist,
     parse_compiler,
     parse_next_boot,
@@ -269,6 +270,7 @@ def _kernel(sections: Sections, identity: Identity) -> KernelFacts:
         trees=tuple(tree for tree in trees if tree.bootable or tree.release == release),
         modules=frozenset(sections.text("modules").split()),
         blacklisted=parse_blacklist(sections.text("blacklist"), cmdline),
+        barred=parse_barred(sections.text("blacklist"), cmdline),
         options=parse_options(sections.text("blacklist")),
         next_boot=next_boot,
         initramfs_tool=initramfs_tool(sections.text("tools")),

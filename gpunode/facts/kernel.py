@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from gpunode.facts.release import key_values
 from gpunode.foreign import whole_number
@@ -33,16 +33,32 @@ def parse_blacklist(text: str, cmdline: str) -> frozenset[str]:
     /etc/modprobe.d/blacklist-nouveau.conf:blacklist nouveau
     /etc/modprobe.d/nova.conf:install nova_core /bin/false
     """
-    blacklisted = set()
-    for line in text.splitlines():
-        words = line.partition(":")[2].split()
-        if _blacklists(words):
-            blacklisted.add(words[1])
+    blacklisted = {words[1] for words in _lines(text) if words[:1] == ["blacklist"] and len(words) > 1}
     for word in cmdline.split():
         key, _, names = word.partition("=")
-        if key in ("modprobe.blacklist", "module_blacklist", "rd.driver.blacklist"):
+        if key in ("modprobe.blacklist", "rd.driver.blacklist"):
             blacklisted.update(names.split(","))
-    return frozenset(name.replace("-", "_") for name in blacklisted if name)
+    return _named(blacklisted) | parse_barred(text, cmdline)
+
+
+def parse_barred(text: str, cmdline: str) -> frozenset[str]:
+    """Of the same those that modprobe does not load by their names either: `install X` with a command that loads
+    nothing, `alias X off`, and module_blacklist= (kernel-parameters), which the kernel itself applies.
+    """
+    barred = {words[1] for words in _lines(text) if _bars(words)}
+    for word in cmdline.split():
+        key, _, names = word.partition("=")
+        if key == "module_blacklist":
+            barred.update(names.split(","))
+    return _named(barred)
+
+
+def _lines(text: str) -> Iterator[list[str]]:
+    return (line.partition(":")[2].split() for line in text.splitlines())
+
+
+def _named(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(name.replace("-", "_") for name in names if name)
 
 
 def parse_options(text: str) -> tuple[ModuleOption, ...]:
@@ -65,13 +81,10 @@ def parse_options(text: str) -> tuple[ModuleOption, ...]:
     return tuple(found.values())
 
 
-def _blacklists(words: list[str]) -> bool:
-    """`blacklist X`, `alias X off`, or `install X` with a command that loads nothing."""
+def _bars(words: list[str]) -> bool:
     if words[:1] == ["alias"]:
         return words[2:3] == ["off"]
-    if words[:1] == ["install"]:
-        return len(words) > 2 and words[2].rsplit("/", 1)[-1] in ("false", "true", ":")
-    return words[:1] == ["blacklist"] and len(words) > 1
+    return words[:1] == ["install"] and len(words) > 2 and words[2].rsplit("/", 1)[-1] in ("false", "true", ":")
 
 
 def parse_next_boot(text: str, trees: Iterable[KernelTree]) -> str | None:

@@ -71,6 +71,7 @@ class KernelFacts:
     trees: tuple[KernelTree, ...] = ()
     modules: frozenset[str] = frozenset()  # loaded: names in /sys/module with an initstate (underscores)
     blacklisted: frozenset[str] = frozenset()  # modules that modprobe.d or the command line blacklist
+    barred: frozenset[str] = frozenset()  # of them those that modprobe does not load by their names either
     options: tuple[ModuleOption, ...] = ()  # of NVIDIA's module, one for each key
     next_boot: str | None = None  # release that boots next, as far as it is known
     initramfs_tool: str | None = None  # "update-initramfs" | "dracut" | "mkinitcpio"

@@ -119,7 +119,7 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     *machine.FAULTS,
     *policies.FAULTS,
     *starts.FAULTS,
-    ("boot.cmdline-blocks", h.kernel(blacklisted=frozenset({"nouveau", "nvidia_uvm"})), "names nvidia_uvm"),
+    ("boot.cmdline-blocks", h.kernel(barred=frozenset({"nouveau", "nvidia_uvm"})), "names nvidia_uvm"),
     ("boot.cmdline-blocks", h.kernel(cmdline="quiet modprobe.blacklist=foo,nvidia"), "modprobe.blacklist=foo,nvidia"),
     (
         "boot.initramfs", dracut(modules=frozenset({"nouveau"})), "lsinitrd /boot/i shows nouveau and no blacklist",

@@ -94,9 +94,15 @@ def test_what_keeps_modules_away_is_found_in_the_files_in_force(tmp_path: Path) 
         "etc/modprobe.d/masked.conf": "# as root wants it",
         "usr/lib/modprobe.d/masked.conf": "blacklist nvidia-drm",
         "usr/lib/modprobe.d/uvm.conf": "install nvidia-uvm /bin/false",
+        "usr/lib/modprobe.d/plain.conf": "blacklist nvidia-peermem",
         "usr/lib/modprobe.d/other.conf": "alias nvidia-modeset nvidia-current-modeset",
     }.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(f"{line}\n")
     kernel = assemble(run_probe(("sh",), root).stdout, "gpu07").kernel
-    assert {name for name in kernel.blacklisted if name.startswith("nvidia")} == {"nvidia", "nvidia_uvm"}
+    assert {name for name in kernel.blacklisted if name.startswith("nvidia")} == {
+        "nvidia",
+        "nvidia_uvm",
+        "nvidia_peermem",
+    }
+    assert {name for name in kernel.barred if name.startswith("nvidia")} == {"nvidia", "nvidia_uvm"}

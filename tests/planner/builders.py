@@ -32,6 +32,7 @@ OSES = {
     "rocky-10": OsFacts("rocky", "10.0", ("rhel", "centos", "fedora"), "", "Rocky Linux 10.0"),
     "oracle-9": OsFacts("ol", "9.6", ("fedora",), "", "Oracle Linux Server 9.6"),
     "oracle-10": OsFacts("ol", "10.0", ("fedora",), "", "Oracle Linux Server 10.0"),
+    "fedora-43": OsFacts("fedora", "43", (), "", "Fedora Linux 43 (Server Edition)"),
     "arch": OsFacts("arch", "", (), "", "Arch Linux"),
     "ubuntu-20.04": OsFacts("ubuntu", "20.04", ("debian",), "focal", "Ubuntu 20.04.6 LTS"),
     "sles-15": OsFacts("sles", "15.7", ("suse",), "", "SUSE Linux Enterprise Server 15 SP7"),

@@ -198,7 +198,7 @@ def _refuse_kept_out(site: Site) -> None:
     if names:
         raise UnsupportedHost(
             f"{site.host.hostname}: modprobe.d or the kernel command line keeps {listing(sorted(names))} from loading",
-            evidence="blacklist, install with /bin/false, or alias with off; nothing was touched",
+            evidence="install with /bin/false, alias with off, or module_blacklist=; nothing was touched",
             remedy=LIFTS_BLOCK,
         )
 

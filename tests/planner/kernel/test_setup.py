@@ -135,7 +135,7 @@ def test_signed_modules_are_loaded_once_it_is_known_that_the_running_kernel_has_
 
 @pytest.mark.parametrize("name", ["nvidia", "nvidia_uvm"])
 def test_a_module_that_the_host_keeps_from_loading_is_refused(name: str) -> None:
-    facts = host(H100, kernel=kernel(blacklisted=frozenset({"nouveau", "nova_core", name})))
+    facts = host(H100, kernel=kernel(barred=frozenset({"nouveau", "nova_core", name})))
     with pytest.raises(UnsupportedHost, match=f"keeps {name} from loading") as refused:
         make_plan(facts, Spec(), CATALOG)
     assert "grep -rE" in str(refused.value.remedy)
