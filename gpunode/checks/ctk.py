@@ -9,7 +9,7 @@ from gpunode.checks.words import active_lines, numbers, setting, typed_for
 from gpunode.model.facts import HostFacts
 from gpunode.model.files import FileFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
-from gpunode.model.spec import TOOLKIT_CONFIG, TOOLKIT_LDCONFIG, TOOLKIT_MODE, TOOLKIT_NO_CGROUPS
+from gpunode.model.spec import TOOLKIT_CONFIG, TOOLKIT_LDCONFIG, TOOLKIT_MODE, TOOLKIT_NO_CGROUPS, TOOLKIT_ROOT
 from gpunode.remedy import Remedy, RepairAction, setup
 
 OF_TOOLKIT = "nvidia.github.io"  # where every repository of the toolkit is, today's and the old ones
@@ -129,6 +129,10 @@ def config(host: HostFacts, context: Context) -> CheckOutcome:
     if ldconfig is not None and not ldconfig.startswith("@"):
         summary = "ldconfig is run from inside the container (it has no @)"
         return _config_finding(file, summary, TOOLKIT_LDCONFIG, "@/sbin/ldconfig")
+    # A driver container's modules are its own: where the host has one too, the driver is the host's.
+    if setting(file, TOOLKIT_ROOT) == "/run/nvidia/driver" and host.driver.installed and not host.driver.container:
+        summary = "the driver is looked for in a driver container's root, and there is none: containers get no GPU"
+        return _config_finding(file, summary, TOOLKIT_ROOT, "/")
     mode = setting(file, TOOLKIT_MODE)
     if mode == "csv" and host.platform not in ("l4t", "container"):  # a container's machine may be a Jetson
         summary = "mode csv gives containers what the files of a Jetson list, and this is none: they get no GPU"

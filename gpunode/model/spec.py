@@ -125,6 +125,7 @@ TOOLKIT_CONFIG = "/etc/nvidia-container-runtime/config.toml"
 # Names in it that checks and plans ask for.
 TOOLKIT_MODE = "nvidia-container-runtime.mode"
 TOOLKIT_NO_CGROUPS = "nvidia-container-cli.no-cgroups"
+TOOLKIT_ROOT = "nvidia-container-cli.root"
 TOOLKIT_LDCONFIG = "nvidia-container-cli.ldconfig"
 # Where each field stands in config.toml, as `nvidia-ctk config --set` names it.
 TOOLKIT_SETTINGS: dict[str, tuple[str, ...]] = {

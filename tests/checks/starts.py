@@ -60,6 +60,8 @@ PASSES: tuple[tuple[str, str, HostFacts], ...] = (
     ("ctk.device-rules", "a privileged container", legacy(platform="container", user_namespace=False)),
     ("ctk.config", "no-cgroups in an unprivileged container", legacy(
         ctk="nvidia-container-cli.no-cgroups = true\n", platform="container", user_namespace=True)),
+    ("ctk.config", "the root of a driver container", replace(
+        h.driver(container=True), files=h.files(ctk="nvidia-container-cli.root = '/run/nvidia/driver'\n"))),
     ("ctk.config", "the mode of a Jetson", h.host(
         platform="l4t", files=h.files(ctk="nvidia-container-runtime.mode = 'csv'\n"))),
     ("rt.snap-docker", "a snap that has the handler", snap()),

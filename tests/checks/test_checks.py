@@ -156,6 +156,7 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("ctk.config", h.host(files=h.files(ctk='nvidia-container-cli.ldconfig = "/sbin/ldconfig"')),
      f"{h.CTK}:1 ldconfig"),
     ("ctk.config", h.host(files=h.files(ctk='nvidia-container-runtime.mode = "fast"')), "mode = fast"),
+    ("ctk.config", h.host(files=h.files(ctk='nvidia-container-cli.root = "/run/nvidia/driver"')), f"{h.CTK}:1 root"),
     ("ctk.config", h.host(files=h.files(ctk='nvidia-container-runtime.mode = "csv"')), f"{h.CTK}:1 mode = csv"),
     ("ctk.config", h.host(files=h.files(ctk='[nvidia-container-cli]\nno-cgroups =\n')), f"{h.CTK}:2:13"),
     *(("ctk.cli-info", h.toolkit(cli=cli), f"nvidia-container-cli --load-kmods=false info, exit {cli.code}: {says}")
