@@ -6,9 +6,9 @@ from gpunode.model.facts import HostFacts
 
 NEEDED = frozenset({"nvidia", "nvidia_uvm"})
 LIFTS_BLOCK = (
-    "remove the line, which grep -rE '(install|alias)[[:space:]]+nvidia' /etc/modprobe.d /run/modprobe.d "
-    "/usr/lib/modprobe.d names (prime-select nvidia takes away its own), or module_blacklist= from the kernel command "
-    "line"
+    "remove the line from its file in modprobe.d (grep -rE '(install|alias)[[:space:]]+nvidia' /etc/modprobe.d "
+    "/run/modprobe.d /usr/lib/modprobe.d names it; prime-select nvidia takes away its own), or module_blacklist= from "
+    "the kernel command line"
 )
 
 
