@@ -34,7 +34,7 @@ def gpu_for_containers(host: HostFacts) -> str | None:
 def host_driver(host: HostFacts) -> str | None:
     """The driver is loaded by this host's kernel, for the host's own use."""
     if host.driver.container:
-        return "a driver container owns the driver (/run/nvidia/driver)"
+        return "a driver container owns the driver (the GPU Operator's)"
     if host.platform == "container":
         return "this is a container: kernel and driver are those of the machine around it"
     if (elsewhere := not_on_pci(host)) and (origin := platform_origin(host)):

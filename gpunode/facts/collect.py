@@ -61,6 +61,7 @@ from gpunode.model.facts import (
     ToolkitFacts,
 )
 from gpunode.model.kernel_log import KernelLog
+from gpunode.model.operator import driver_pods
 from gpunode.model.packages import PackageFacts
 from gpunode.packages.probe import probe_part
 from gpunode.remedy import Remedy, RepairAction
@@ -176,6 +177,9 @@ def _assembled(sections: Sections, stream: bytes, target: str, way: Way | None) 
     states = tuple(active.items())
     packages = part("packages", lambda: _PACKAGES(sections, states), PackageFacts())
     driver = part("driver", lambda: _DRIVER(sections), DriverFacts())
+    kubernetes = part("kubernetes", lambda: _KUBERNETES(sections), KubernetesFacts())
+    if driver_pods(kubernetes):
+        driver = replace(driver, container=True)
     bus = part("pci", lambda: _PCI(sections), PciFacts())
     for name, why in bus.unread.items():
         unread.setdefault(name, why)
@@ -203,7 +207,7 @@ def _assembled(sections: Sections, stream: bytes, target: str, way: Way | None) 
         packages=packages,
         security=part("security", lambda: _SECURITY(sections), SecurityFacts()),
         services=part("services", lambda: parse_services(units), MappingProxyType({})),
-        kubernetes=part("kubernetes", lambda: _KUBERNETES(sections), KubernetesFacts()),
+        kubernetes=kubernetes,
         journal=part("journal", lambda: parse_journal(sections.text("journal"), active, packages.held), JournalFacts()),
         log=part("kernel_log", lambda: _LOG(sections), KernelLog()),
         kernel_state=part("kernel_state", lambda: parse_kernel_state(sections.text("kernel_state")), None),

@@ -139,7 +139,8 @@ class DriverFacts:
     libraries: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     # soname -> real paths in loader order, from ldconfig -p: {"libcuda.so.1": ("/usr/lib/.../libcuda.so.595.91.07",)}
     runfile: bool = False  # /usr/bin/nvidia-uninstall is there: a .run installer was used
-    container: bool = False  # a driver container (GPU Operator) has its root at /run/nvidia/driver, and owns the driver
+    # A driver container owns the driver: its root is at /run/nvidia/driver, or the GPU Operator's pod of it is here.
+    container: bool = False
     image: str | None = None  # "/etc/dgx-release": the mark of an image that ships its own driver
     switch_management: tuple[str, ...] = ()  # PCI addresses of functions whose VPD has SW_MNG: NVLink 5 switches
     umad: bool | None = None  # the running kernel has a module ib_umad; None: not known, or no such functions

@@ -12,6 +12,7 @@ from gpunode.catalog.load import load_catalog
 from gpunode.checks import all_checks, run_all
 from gpunode.checks.causes import folded
 from gpunode.model.facts import (
+    DriverFacts,
     HostFacts,
     IgnoredProcess,
     KernelFacts,
@@ -32,6 +33,7 @@ FILE = "featureGates of /var/lib/kubelet/config.yaml"
 DIRECTORY = "/var/lib/kubelet/device-plugins"
 PLUGIN = PluginPod("kube-system_nvidia-device-plugin-daemonset-x7x2k", "nvidia-device-plugin-ctr", 0)
 VALIDATOR = PluginPod("gpu-operator_nvidia-operator-validator-8kq2x", "nvidia-operator-validator", 0)
+ITS_DRIVER = PluginPod("gpu-operator_nvidia-driver-daemonset-5hx9w", "k8s-driver-manager", 0)
 READY_FILES = frozenset({"driver-ready", "toolkit-ready", "cuda-ready", "plugin-ready"})
 RUNS = ServiceFacts("loaded", "active", "running", "enabled")
 FLAPS = ServiceFacts("loaded", "activating", "auto-restart", "enabled")
@@ -154,6 +156,10 @@ PASSES: tuple[tuple[str, HostFacts], ...] = (
     ("k8s.taints", node(NEVER, taints=("NoSchedule nvidia.com/gpu", "NoExecute node.kubernetes.io/not-ready",
                                        "PreferNoSchedule team"))),
 )  # fmt: skip
+BUILDING = replace(
+    plugins(pods=(ITS_DRIVER, VALIDATOR), sockets={}, registered={}, processes=(), validations=frozenset()),
+    driver=DriverFacts(container=True),
+)
 FAULTS: tuple[tuple[str, HostFacts, str, Severity | None], ...] = (
     ("k8s.detect", replace(WELL, services={"k3s-agent.service": RUNS, "kubelet.service": RUNS}),
      "kubelet.service, k3s-agent.service are active", None),
@@ -218,6 +224,8 @@ FAULTS: tuple[tuple[str, HostFacts, str, Severity | None], ...] = (
     ("k8s.eviction-pressure", condition("DiskPressure", "True KubeletHasDiskPressure"), "DiskPressure (Kubelet", None),
     ("k8s.eviction-pressure", condition("PIDPressure", "True KubeletHasInsufficientPID"), "PIDPressure (Kubelet", None),
     ("k8s.operator-managed", plugins(validations=frozenset({"driver-ready"})), "no toolkit-ready, cuda-ready", None),
+    ("k8s.operator-managed", BUILDING, "nvidia-driver-daemonset-5hx9w is to bring it; /sys/module/nvidia is absent",
+     Severity.ERROR),
 )  # fmt: skip
 UNKNOWN: tuple[tuple[str, HostFacts, str], ...] = (
     ("k8s.detect", kubernetes(distribution=None), "nothing tells whose"),
@@ -285,6 +293,7 @@ UNKNOWN: tuple[tuple[str, HostFacts, str], ...] = (
     ("k8s.legacy-resource", kubernetes(node(capacity={OLD_GPUS: "1"}), version="1.9.0"), "so old"),
     ("k8s.eviction-pressure", node(conditions={"Ready": "True"}), "no conditions"),
     ("k8s.operator-managed", plugins(pods=(PLUGIN,)), "does not manage this node"),
+    ("k8s.dp-container", BUILDING, "the GPU Operator deploys one once it has validated the node"),
     ("k8s.operator-managed", plugins(pods=None), "is not known"),
 )  # fmt: skip
 

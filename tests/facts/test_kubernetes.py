@@ -539,3 +539,12 @@ def test_odd_lines_are_not_known(text: str) -> None:
 def test_a_node_is_asked_for_by_a_legal_name_alone(name: str, legal: bool) -> None:
     sections = Sections({"kubernetes": Section(f"node-name={name}\n")})
     assert kubernetes_of(sections).node_name == (name if legal else None)
+
+
+def test_the_operators_pod_of_the_driver_owns_it_before_it_has_a_root(tmp_path: Path) -> None:
+    root = machine(tmp_path)
+    assert not probed(root, ("sh",)).driver.container
+    pod, uid = "gpu-operator_nvidia-driver-daemonset-5hx9w", "0f8c1c52-8a5e-4a6f-9f1e-3f0a2b7d9c11"
+    (root / f"var/log/pods/{pod}_{uid}/nvidia-driver-ctr").mkdir(parents=True)
+    (root / f"var/lib/kubelet/pods/{uid}").mkdir(parents=True)
+    assert probed(root, ("sh",)).driver.container

@@ -9,7 +9,8 @@ from gpunode.advice import listing
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.model.facts import HostFacts
-from gpunode.model.operator import owned_by_operator
+from gpunode.model.kubernetes import DevicePlugins
+from gpunode.model.operator import driver_pods, owned_by_operator
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.versions import three_numbers
 from gpunode.regex import regex
@@ -30,20 +31,26 @@ UPGRADE = "upgrade the GPU Operator's chart to its newest release"
     "k8s.operator-managed",
     Severity.WARNING,
     title="the GPU Operator has validated this node",
-    reads="/run/nvidia/validations; /var/log/pods",
+    reads="/run/nvidia/validations; /var/log/pods; /sys/module/nvidia",
     remedy=Remedy(RepairAction.SUPPORT, "kubectl logs of nvidia-operator-validator on this node"),
     needs=(needs.kubelet, needs.joined, needs.device_plugins, needs.gpu),
 )
 def operator_managed(host: HostFacts, context: Context) -> CheckOutcome:
     """The GPU Operator's validator is on this node, and has not got through its checks."""
     plugins = host.kubernetes.device_plugins
-    pods = (plugins.pods if plugins else None) or ()
     if plugins is None or plugins.pods is None:
         return NotApplicable("which pods are on this node is not known")
-    if not any(VALIDATOR in one.pod for one in pods):
+    if pods := not_running(host):
+        return Finding(
+            "the GPU Operator's driver does not run",
+            evidence=f"{listing(pods)} is to bring it; /sys/module/nvidia is absent",
+            remedy=Remedy(RepairAction.SUPPORT, "wait while it builds; kubectl logs of that pod says why it fails"),
+            severity=Severity.ERROR,
+        )
+    if not _has_validator(plugins):
         owned = "without its validator" if owned_by_operator(host) else "it does not manage this node"
         return NotApplicable(f"no validator of the GPU Operator is on this node: {owned}")
-    missing = [name for name in READY if name not in plugins.validations]
+    missing = awaited(plugins)
     if not missing:
         return None
     return Finding(
@@ -53,6 +60,20 @@ def operator_managed(host: HostFacts, context: Context) -> CheckOutcome:
             RepairAction.SUPPORT, f"kubectl logs of {VALIDATOR} on this node (container {missing[0][:-6]}-validation)"
         ),
     )
+
+
+def not_running(host: HostFacts) -> tuple[str, ...]:
+    """The operator's pods that bring a driver which is not loaded."""
+    return driver_pods(host.kubernetes) if host.driver.loaded is None else ()
+
+
+def _has_validator(plugins: DevicePlugins) -> bool:
+    return any(VALIDATOR in one.pod for one in plugins.pods or ())
+
+
+def awaited(plugins: DevicePlugins) -> list[str]:
+    """What the validator has not found yet, in its order; [] where there is none, too."""
+    return [name for name in READY if name not in plugins.validations] if _has_validator(plugins) else []
 
 
 @check(

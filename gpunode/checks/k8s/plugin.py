@@ -7,6 +7,7 @@ import re
 from gpunode.advice import listing
 from gpunode.catalog.versions import first_with
 from gpunode.checks import needs
+from gpunode.checks.k8s.operator import awaited, not_running
 from gpunode.checks.registry import Context, check
 from gpunode.checks.rt.engines import wanted
 from gpunode.model.entities import unit
@@ -73,6 +74,8 @@ def dp_container(host: HostFacts, context: Context) -> CheckOutcome:
         return _without_process(plugins, host.kubernetes.node)
     if plugins.pods is None:
         return NotApplicable("which pods are on this node is not known: /var/log/pods was not read")
+    if not_running(host) or awaited(plugins):
+        return NotApplicable("the GPU Operator deploys one once it has validated the node (k8s.operator-managed)")
     pods = f"of {listing(plugins.waits)} no container" if plugins.waits else "no pod"
     return Finding(
         "no device plugin of NVIDIA's is on this node",

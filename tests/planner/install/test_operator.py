@@ -8,7 +8,9 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.errors import UnsupportedHost
-from gpunode.model.facts import DriverFacts, HostFacts, RuntimeFacts, ToolkitFacts
+from gpunode.model.facts import DriverFacts, HostFacts, KubernetesFacts, RuntimeFacts, ToolkitFacts
+from gpunode.model.kubernetes import DevicePlugins, PluginPod
+from gpunode.model.operator import driver_pods
 from gpunode.model.spec import RuntimeSpec, Spec
 from gpunode.planner.plan import make_plan
 from tests.planner.builders import H100, host
@@ -45,6 +47,23 @@ def test_with_its_driver_container_every_part_is_refused_alike(
     assert refused.value.evidence == evidence
     assert switches in refused.value.remedy.text
     assert refused.value.remedy.command == ("gpunode", "setup")
+
+
+def test_while_its_driver_starts_none_is_installed_beside_it() -> None:
+    pods = (
+        PluginPod("gpu-operator_nvidia-driver-daemonset-5hx9w", "k8s-driver-manager", 0),
+        PluginPod("gpu-operator_nvidia-driver-daemonset-5hx9w", "nvidia-driver-ctr", 12),
+    )
+    plugins = DevicePlugins("/var/lib/kubelet/device-plugins", pods=pods)
+    starts = replace(ITS_DRIVER, kubernetes=KubernetesFacts(True, device_plugins=plugins))
+    with pytest.raises(UnsupportedHost, match="GPU Operator is in charge of driver") as refused:
+        make_plan(starts, Spec(), CATALOG)
+    assert refused.value.evidence == "gpu-operator_nvidia-driver-daemonset-5hx9w brings its driver"
+
+
+def test_what_prepares_gpus_for_virtual_machines_brings_no_driver() -> None:
+    pods = (PluginPod("gpu-operator_nvidia-vfio-manager-2k4vb", "k8s-driver-manager", 0),)
+    assert driver_pods(KubernetesFacts(True, device_plugins=DevicePlugins("/x", pods=pods))) == ()
 
 
 @pytest.mark.parametrize("only", [("toolkit",), ("runtime",), ("toolkit", "runtime")])
