@@ -64,7 +64,7 @@ def barred_by_selinux(argv: Sequence[str], enforcing: bool | None = None) -> str
         return ""
     return (
         f"SELinux is enforcing, and lets systemd start nothing from a home directory, where {named(program)} is; "
-        "from the rpm, or an environment in /opt, it would go on by itself"
+        "from its package, or an environment in /opt, it would go on by itself"
     )
 
 

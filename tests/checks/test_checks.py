@@ -297,7 +297,7 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("rt.config-drift", h.host(files=h.files(docker="{}")), "since an unknown time; gpunode left "),
     ("rt.containerd-file", h.host(files=h.files(containerd="version = 2\n")), "/etc/containerd/config.toml"),
     ("rt.containerd-file", h.host(files=h.files(containerd=h.CONTAINERD + LEGACY)),
-     "config.toml:6"),
+     "config.toml:7"),
     ("rt.containerd-live", h.containerd(handlers=("runc",)), "handlers runc"),
     ("rt.cri-disabled", replace(h.containerd(cri_error="unknown service runtime.v1.RuntimeService"),
                                 files=h.files(containerd='disabled_plugins = ["cri"]')),

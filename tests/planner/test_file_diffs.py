@@ -61,4 +61,4 @@ def test_verbose_plans_say_the_whole_fingerprint_that_a_key_is_held_to() -> None
     keys = [line for line in lines if "does: fetch" in line]
     assert len(keys) == 2
     assert CATALOG.toolkit.fingerprint in keys[1]
-    assert all(re.search(r"fingerprint is [0-9A-F]{40}, write /", key) for key in keys)
+    assert all(re.search(r"check it by fingerprint \([0-9A-F]{40}\), write /", key) for key in keys)

@@ -190,6 +190,7 @@ def handler_binary(host: HostFacts, context: Context) -> CheckOutcome:
 
 def _wrong_program(host: HostFacts, context: Context, engine: RuntimeFacts) -> Finding | None:
     from gpunode.engines.crio import Crio
+    from gpunode.engines.docker.engine import Docker
     from gpunode.engines.handler import is_low_level
     from gpunode.engines.podman import Podman
 
@@ -201,7 +202,7 @@ def _wrong_program(host: HostFacts, context: Context, engine: RuntimeFacts) -> F
         what = f"{listing(programs)}, which is not on this host's disk"
     elif engine.name in (Crio.name, Podman.name):  # with OCI hooks and CDI a low-level runtime gives GPUs, too
         return None
-    elif is_low_level(named_there.value) or (not named_there.value and engine.name != "docker"):
+    elif is_low_level(named_there.value) or (not named_there.value and engine.name != Docker.name):
         what = f"{named_there.value or 'runc'}, which gives it no GPU"  # dockerd does not start with no program
     else:
         return None
