@@ -5,7 +5,8 @@ from __future__ import annotations
 from gpunode.advice import listing
 from gpunode.checks import needs, signing
 from gpunode.checks.registry import Context, check
-from gpunode.model.facts import DracutFacts, HostFacts
+from gpunode.model.facts import HostFacts
+from gpunode.model.initramfs import DracutFacts
 from gpunode.model.kept_out import LIFTS_BLOCK, kept_from_loading
 from gpunode.model.plan import NOUVEAU_STEP
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from gpunode.facts.kernel import parse_blacklist
 from gpunode.facts.wire import Sections
-from gpunode.model.facts import DracutFacts, InitramfsImage
+from gpunode.model.initramfs import DracutFacts, InitramfsImage
 
 
 def parse_dracut(sections: Sections) -> DracutFacts | None:

@@ -12,6 +12,7 @@ from gpunode.model.connection import Connection
 from gpunode.model.dkms import DkmsLine
 from gpunode.model.driver import ModuleFlavour
 from gpunode.model.files import FileFacts, WrittenFile
+from gpunode.model.initramfs import DracutFacts
 from gpunode.model.kernel_log import KernelLog, KernelState
 from gpunode.model.kubernetes import DevicePlugins, KubeletSettings, NodeFacts
 from gpunode.model.packages import PackageFacts
@@ -39,28 +40,6 @@ class KernelTree:
     bootable: bool  # /boot holds its vmlinuz
     headers: bool  # /lib/modules/RELEASE/build resolves to a directory with a Makefile
     nvidia_module: str | None  # path of nvidia.ko* below /lib/modules/RELEASE, None when there is none
-
-
-@dataclass(frozen=True)
-class InitramfsImage:
-    release: str
-    path: str  # "/boot/initrd.img-6.12.107+deb13-amd64"
-    newer: frozenset[str] = frozenset()  # what was written after it: "configuration" (dracut's omissions), "module"
-    modules: frozenset[str] | None = None  # of nouveau, nova_core, nvidia: those in it; None: it was not looked into
-    blacklists: bool = False  # the modprobe.d files in it blacklist nouveau; False where it was not looked into
-
-
-@dataclass(frozen=True)
-class DracutFacts:
-    omitted: frozenset[str]  # drivers that dracut.conf(5) keeps out of the initramfs (underscores)
-    added: frozenset[str]  # drivers that it asks for; dracut then takes them even if they are omitted
-    blocked: frozenset[str] = frozenset()  # modules that the kernel command line blacklists, in the initramfs too
-    images: tuple[InitramfsImage, ...] = ()
-
-    @property
-    def kept_out(self) -> frozenset[str]:
-        """Modules that an initramfs built now does not load."""
-        return self.omitted - self.added | self.blocked
 
 
 @dataclass(frozen=True)

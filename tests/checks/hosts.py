@@ -11,10 +11,8 @@ from gpunode.model.dkms import DkmsLine
 from gpunode.model.facts import (
     CliInfo,
     DeviceNode,
-    DracutFacts,
     DriverFacts,
     HostFacts,
-    InitramfsImage,
     JournalFacts,
     KernelFacts,
     KernelTree,
@@ -40,6 +38,7 @@ from gpunode.model.gpu_health import (
     PowerLimits,
     Temperatures,
 )
+from gpunode.model.initramfs import DracutFacts, InitramfsImage
 from gpunode.model.kernel_log import AerCounters, KernelLog, KernelState
 from gpunode.model.packages import PackageFacts, PackageVersion
 from gpunode.model.smi import SmiFacts, SmiGpu

@@ -16,10 +16,8 @@ from gpunode.cli.app import main
 from gpunode.model.dkms import DkmsLine
 from gpunode.model.facts import (
     CliInfo,
-    DracutFacts,
     DriverFacts,
     HostFacts,
-    InitramfsImage,
     JournalFacts,
     KernelFacts,
     KubernetesFacts,
@@ -30,6 +28,7 @@ from gpunode.model.facts import (
     ToolkitFacts,
 )
 from gpunode.model.files import FileFacts
+from gpunode.model.initramfs import DracutFacts, InitramfsImage
 from gpunode.model.kernel_log import AerCounters, LoggedSxid, LoggedXid
 from gpunode.model.kubernetes import Gate, KubeletSettings
 from gpunode.model.packages import PackageFacts, PackageVersion

@@ -9,7 +9,7 @@ import pytest
 
 from gpunode.facts.collect import assemble
 from gpunode.facts.initramfs import parse_drivers
-from gpunode.model.facts import DracutFacts, InitramfsImage
+from gpunode.model.initramfs import DracutFacts, InitramfsImage
 from tests.facts.hosts import make_root, run_probe
 
 KERNEL = "6.8.0-52-generic"

@@ -6,7 +6,7 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.model.action import PutFile, Run
-from gpunode.model.facts import DracutFacts, InitramfsImage
+from gpunode.model.initramfs import DracutFacts, InitramfsImage
 from gpunode.model.plan import Kept, Step
 from gpunode.model.spec import Spec
 from gpunode.planner.kernel.initramfs import DRACUT_FILE
