@@ -37,9 +37,9 @@ def refused_later(host: HostFacts) -> str | None:
     made anew since, or the firmware lost its list; None where nothing shows that.
     """
     security = host.security
-    if not security.secure_boot or security.mok_pending or security.mok_enrolled is not False:
+    if not security.secure_boot or not security.locked_down or security.mok_pending:
         return None
-    if host.driver.loaded is None or not builds_driver(host.driver.dkms):
+    if security.mok_enrolled is not False or host.driver.loaded is None or not builds_driver(host.driver.dkms):
         return None
     return f"{host.driver.loaded} is loaded; mokutil --test-key: the key that DKMS signs with now is not enrolled"
 

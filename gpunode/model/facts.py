@@ -238,6 +238,13 @@ class SecurityFacts:
     mok_certificate: str | None = None  # likewise
     mok_enrolled: bool | None = None  # the key DKMS signs with is enrolled; None: not known, or no such key
 
+    @property
+    def locked_down(self) -> bool:
+        """The kernel refuses modules that no key it knows has signed. Secure Boot alone does not say so: shim may have
+        been told not to validate (mokutil --disable-validation), and a kernel of one's own need not care.
+        """
+        return self.lockdown in ("integrity", "confidentiality")
+
 
 @dataclass(frozen=True)
 class ServiceFacts:

@@ -85,6 +85,7 @@ def test_a_reader_that_has_left_ends_it(monkeypatch: pytest.MonkeyPatch) -> None
 
         def show(one: Checked) -> int:
             seen.append(one)
+            assert len(seen) == 1, "it goes on for nobody"
             to_stdout(b"a line\n")
             return 1
 

@@ -72,10 +72,10 @@ def needs_enrolment(site: Site, driver: DriverChoice) -> bool:
 
 def _may_be_refused(site: Site, driver: DriverChoice) -> bool:
     """A distribution's prebuilt modules are signed by a key that the firmware knows."""
-    known = site.host.security.mok_enrolled
-    if known is None or not builds_driver(site.host.driver.dkms):
-        known = known or bool(site.host.driver.loaded)  # else the loaded one was signed with an earlier key
-    return bool(site.host.security.secure_boot) and not driver.signed and not known
+    security, loaded = site.host.security, bool(site.host.driver.loaded)
+    if security.mok_enrolled is False and security.locked_down and builds_driver(site.host.driver.dkms):
+        loaded = False  # it was signed with an earlier key, and the next build is refused
+    return bool(security.secure_boot) and not driver.signed and not (security.mok_enrolled or loaded)
 
 
 def console_words(site: Site, driver: DriverChoice) -> str | None:

@@ -44,9 +44,16 @@ def test_of_a_driver_that_is_loaded_the_key_is_queued_where_the_next_build_would
     """MOK.priv was made anew, or the firmware lost its list: what is loaded was signed with the key of before."""
     driver = DriverFacts("595.91.07", "open", "595.91.07", "open", signer="DKMS module signing key")
     built = replace(driver, dkms=(DkmsLine("nvidia", "595.91.07", RELEASE, "installed"),))
-    refused = replace(ON, mok_enrolled=False)
+    refused = replace(ON, lockdown="integrity", mok_enrolled=False)
     assert "secureboot.enrol" in ids(plan(refused, driver=built))
-    for security, found in ((ON, built), (replace(ON, mok_enrolled=True), built), (refused, driver)):
+    not_validated = replace(ON, lockdown="none", mok_enrolled=False)  # mokutil --disable-validation
+    for security, found in (
+        (ON, built),
+        (replace(refused, mok_enrolled=True), built),
+        (refused, driver),
+        (not_validated, built),
+        (replace(not_validated, lockdown=None), built),
+    ):
         assert "secureboot.enrol" not in ids(plan(security, driver=found))
 
 
