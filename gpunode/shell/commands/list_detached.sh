@@ -1,5 +1,5 @@
-# The ids of commands that an earlier, killed run left running, one a line: detached ones, and the one of run.sh. Read-only, unless it is given a TOKEN
-# and LINES that wait for the journal: they come first.
+# The ids of commands that an earlier, killed run left running, one a line: detached ones, and the one of run.sh. Read-only,
+# unless it is given a TOKEN and LINES that wait for the journal: they come first.
 keep_lock "${1:-}"
 journal "${2:-}"
 for dir in "$state"/runs/*/; do
