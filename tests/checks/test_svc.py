@@ -30,6 +30,7 @@ FM, IMEX = "nvidia-fabricmanager.service", "nvidia-imex.service"
 PERSISTENCED, DCGM = "nvidia-persistenced.service", "nvidia-dcgm.service"
 RUNS = ServiceFacts("loaded", "active", "running", "enabled", main_pid=700, restarts=0)
 FAILED = ServiceFacts("loaded", "failed", "failed", "enabled")
+LOOPS = ServiceFacts("loaded", "activating", "auto-restart", "enabled")
 OFF = ServiceFacts("loaded", "inactive", "dead", "disabled")
 GOOD = {"summary": "Healthy", "bandwidth": "Full", "route_unhealthy": "False", "incorrect_configuration": "None"}
 JOINED = SmiGpu(0, h.GPU.address, "NVIDIA H100 80GB HBM3", fabric_state="Completed", fabric_status="Success",
@@ -112,13 +113,13 @@ FAULTS: tuple[tuple[str, HostFacts, str, Severity | None], ...] = (
     ("svc.fabricmanager-active", unit(FM, FAILED), f"{FM}: ActiveState failed", None),
     ("svc.fabricmanager-active", unit(FM, OFF), "ActiveState inactive, SubState dead, disabled", None),
     ("svc.fabricmanager-active", unit(FM, ServiceFacts()), "is not found", None),
-    ("svc.fabricmanager-active", unit(FM, replace(RUNS, active="activating", sub="auto-restart")),
+    ("svc.fabricmanager-active", unit(FM, LOOPS),
      "ActiveState activating, SubState auto-restart", None),
     *(("svc.fabricmanager-active", unit(FM, replace(RUNS, enabled=state)), f"UnitFileState {state}", None)
       for state in ("disabled", "enabled-runtime")),
     ("svc.fabricmanager-active", unit(FM, ServiceFacts(), NVLINK5), "is not found", None),
     ("svc.fabricmanager-needless", unit(FM, FAILED, PLAIN), f"{FM}: ActiveState failed, SubState failed; no NV", None),
-    ("svc.fabricmanager-needless", unit(FM, replace(RUNS, active="activating", sub="auto-restart"), PLAIN),
+    ("svc.fabricmanager-needless", unit(FM, LOOPS, PLAIN),
      "SubState auto-restart", None),
     ("svc.fabricmanager-version", replace(WELL, packages=h.packages(nvidia__fabricmanager__595="595.71.05")),
      "package nvidia-fabricmanager-595 595.71.05-1; /sys/module/nvidia/version holds 595.91.07", None),
@@ -143,6 +144,8 @@ FAULTS: tuple[tuple[str, HostFacts, str, Severity | None], ...] = (
      "/sys/class/infiniband has none of their functions; switches are managed through 0000:05:00.0", None),
     ("svc.imex", unit(IMEX, FAILED, TRAYS), "ActiveState failed", None),
     ("svc.imex", unit(IMEX, ServiceFacts(), TRAYS), "is not found", None),
+    ("svc.imex", unit(IMEX, LOOPS, TRAYS), "ActiveState activating, SubState auto-restart", None),
+    ("svc.imex", replace(unit(IMEX, LOOPS, TRAYS), kubernetes=KubernetesFacts(True)), "SubState auto-restart", None),
     ("svc.imex", replace(unit(IMEX, FAILED, TRAYS), kubernetes=KubernetesFacts(True)), "ActiveState failed", None),
     ("svc.persistenced", unit(PERSISTENCED, FAILED), "ActiveState failed", None),
     ("svc.persistenced", unit(PERSISTENCED, OFF, gpu(persistence=False)), "persistenced.service: inactive", None),

@@ -83,7 +83,7 @@ def fabricmanager_active(host: HostFacts, context: Context) -> CheckOutcome:
             entities=entities.unit(UNIT),
         )
     return Finding(
-        f"the fabric manager {'ends and is started again' if unit.active in RUNS else f'is {unit.active}'}",
+        f"the fabric manager {_state(unit)}",
         evidence=f"{UNIT}: ActiveState {unit.active}, SubState {unit.sub}, {unit.enabled or 'no'} unit file",
         remedy=Remedy(RepairAction.RESTART_SERVICE, START),
         entities=entities.unit(UNIT),
@@ -93,6 +93,11 @@ def fabricmanager_active(host: HostFacts, context: Context) -> CheckOutcome:
 def _runs(unit: ServiceFacts) -> bool:
     """One that ends, and that systemd starts again after a pause, is "activating" all the while."""
     return unit.active in RUNS and unit.sub != "auto-restart"
+
+
+def _state(unit: ServiceFacts) -> str:
+    """Of one that does not run."""
+    return "ends and is started again" if unit.active in RUNS else f"is {unit.active}"
 
 
 def _off_at_boot(unit: ServiceFacts) -> Finding | None:
@@ -314,15 +319,15 @@ def imex(host: HostFacts, context: Context) -> CheckOutcome:
         return NotApplicable("the state of its unit was not read")
     if context.mode == "dra":
         return _beside_compute_domains(unit)
-    if unit.active in RUNS:
+    if _runs(unit):
         return None
-    if host.kubernetes.kubelet and unit.active != "failed":
+    if host.kubernetes.kubelet and unit.active not in (*RUNS, "failed"):
         return NotApplicable("Kubernetes' ComputeDomains bring their own, and want the host's off")
     if unit.load == "not-found":
         summary, evidence = "nvidia-imex is not installed", f"{IMEX} is not found"
         remedy = Remedy(RepairAction.UPGRADE, SETUP)
     else:
-        summary = f"nvidia-imex is {unit.active}"
+        summary = f"nvidia-imex {_state(unit)}"
         evidence = f"{IMEX}: ActiveState {unit.active}, SubState {unit.sub}"
         remedy = Remedy(
             RepairAction.RESTART_SERVICE,
