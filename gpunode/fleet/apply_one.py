@@ -69,7 +69,7 @@ def set_up(host_run: HostRun, plan: Plan, bundle: Bundle | None = None) -> HostO
     if plan.empty:
         return HostOutcome(target, plan.code, run=RunReport(target, plan=plan, code=plan.code))
     reboots = host_run.local and plan.spec.reboot is not RebootPolicy.NEVER
-    resume = _resume(plan.spec, host_run.id) if reboots else None
+    resume = resume_of(plan.spec, host_run.id) if reboots else None
     report = converge(host_run, plan.spec, load_catalog(), plan=plan, resume=resume, bundle=bundle)
     return HostOutcome(target, report.code, run=report)
 
@@ -84,7 +84,7 @@ def mirror_of(log: RunLog, host: Host) -> Callable[[str], None]:
     return lambda line: log.write(f"{host}.journal", line if line.endswith("\n") else line + "\n")
 
 
-def _resume(spec: Spec, run_id: str) -> Resume:
+def resume_of(spec: Spec, run_id: str) -> Resume:
     """What is wanted after this machine's reboot stands in a file and in no argv, since a proxy may hold a password."""
     path = state_home() / "runs" / run_id / SPEC_FILE
     with suppress(OSError):  # it is there, unless the run goes on by another name; who writes says what is wrong

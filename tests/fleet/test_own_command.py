@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from gpunode.fleet import apply_one
 from gpunode.fleet.own_command import barred_by_selinux, lost_at_boot, own_command
+from gpunode.model.spec import Spec
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o755], ids=["no program", "a program"])
@@ -82,3 +84,26 @@ def test_where_selinux_is_enforcing_systemd_starts_nothing_from_a_home_directory
     said = barred_by_selinux(argv, enforcing)
     assert (argv[0] in said) is barred
     assert bool(said) is barred
+
+
+@pytest.mark.parametrize(
+    ("argv", "enforcing", "fault"),
+    [
+        (("/run/gpunode.pyz",), False, "gpunode runs from /run/gpunode.pyz"),
+        (("/root/.local/bin/gpunode",), True, "SELinux is enforcing"),
+        (("/usr/bin/gpunode",), True, ""),
+    ],
+    ids=["in memory", "in a home directory", "from its package"],
+)
+def test_what_goes_on_after_a_reboot_says_what_keeps_it_from_that(
+    argv: tuple[str, ...], enforcing: bool, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    enforce = tmp_path / "enforce"
+    enforce.write_text("1" if enforcing else "0")
+    monkeypatch.setattr("gpunode.fleet.own_command._ENFORCE", str(enforce))
+    monkeypatch.setattr(apply_one, "own_command", lambda: argv)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    resume = apply_one.resume_of(Spec(), "20261128T000001Z-1")
+    assert resume.fault.startswith(fault)
+    assert bool(resume.fault) is bool(fault)
+    assert resume.argv[: len(argv) + 2] == (*argv, "setup", "--yes")
