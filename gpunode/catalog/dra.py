@@ -14,8 +14,7 @@ IMEX = "nvidia-imex.service"
 
 def shares_memory_with_hosts(host: HostFacts, catalog: Catalog) -> bool:
     """Its GPUs sit on a fabric that joins hosts (GB200, GB300): there ComputeDomains are what DRA is used for."""
-    own = (gpu for gpu in host.gpus if gpu.driver != "vfio-pci")
-    return any(catalog.gpu_model(gpu.device).fabric == "imex" for gpu in own)
+    return any(catalog.gpu_model(gpu.device).fabric == "imex" for gpu in host.own_gpus)
 
 
 def least_driver(*, across_hosts: bool) -> str:

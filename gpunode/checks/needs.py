@@ -39,7 +39,7 @@ def host_driver(host: HostFacts) -> str | None:
         return "this is a container: kernel and driver are those of the machine around it"
     if (elsewhere := not_on_pci(host)) and (origin := platform_origin(host)):
         return f"{origin.summary}: {elsewhere}"
-    if host.gpus and all(d.driver == "vfio-pci" for d in host.gpus):
+    if host.gpus and not host.own_gpus:
         return "every GPU is bound to vfio-pci (passthrough)"
     return None
 

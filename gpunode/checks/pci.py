@@ -97,7 +97,7 @@ def expected_count(host: HostFacts, context: Context) -> CheckOutcome:
 )
 def count_vs_driver(host: HostFacts, context: Context) -> CheckOutcome:
     """A GPU is on the bus and the driver did not claim it. A warning where an option may have left it out."""
-    wanted = {d.address for d in host.gpus if d.driver != "vfio-pci"}
+    wanted = {d.address for d in host.own_gpus}
     lost = sorted(wanted - set(host.driver.gpus))
     source = "/proc/driver/nvidia/gpus"
     if not lost and host.driver.smi is not None and host.driver.smi.answered:

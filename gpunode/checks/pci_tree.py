@@ -65,7 +65,7 @@ def acs(host: HostFacts, context: Context) -> CheckOutcome:
 def _need_not(host: HostFacts) -> str | None:
     if host.virtualization is not None:
         return "a virtual machine: the switches are its host's"
-    if any(gpu.driver == "vfio-pci" for gpu in host.gpus) or "nvidia_vgpu_vfio" in host.kernel.modules:
+    if len(host.own_gpus) < len(host.gpus) or "nvidia_vgpu_vfio" in host.kernel.modules:
         return "this host gives GPUs to virtual machines, which ACS keeps apart"
     if len(host.gpus) < 2:
         return "one GPU: there is no other to send to"

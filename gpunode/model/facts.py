@@ -364,6 +364,11 @@ class HostFacts:
         return tuple(d for d in self.pci if d.vendor == NVIDIA_VENDOR and d.class_code in GPU_CLASSES)
 
     @property
+    def own_gpus(self) -> tuple[PciDevice, ...]:
+        """Those that this host uses itself; those bound to vfio-pci (passthrough) are virtual machines'."""
+        return tuple(gpu for gpu in self.gpus if gpu.driver != "vfio-pci")
+
+    @property
     def misread(self) -> Mapping[str, str]:
         """section -> why, of `unread`: what came and could not be understood. It says nothing good of the host."""
         return {name: why for name, why in self.unread.items() if why.startswith(NOT_UNDERSTOOD)}

@@ -17,7 +17,7 @@ from gpunode.model.gpu_users import gpu_users
 from gpunode.model.plan import MIG_STEP, MIG_UNIT, ForUndo, Kept, Step
 from gpunode.model.smi import SmiGpu
 from gpunode.model.spec import MigLayout, layout_named
-from gpunode.planner.site import Site, own_gpus
+from gpunode.planner.site import Site
 from gpunode.remedy import AGAIN, Remedy, RepairAction, gpunode
 
 LAYOUT = "/etc/gpunode/mig.conf"
@@ -101,14 +101,14 @@ def _lines(site: Site, layouts: Sequence[MigLayout]) -> list[tuple[str, str]]:
 
     One that is not capable of MIG is off, and is not in it: nvidia-smi refuses to switch it off.
     """
-    asked = [(gpu, layout) for gpu in own_gpus(site.host) if (layout := _layout_of(site, gpu, layouts)) is not None]
+    asked = [(gpu, layout) for gpu in site.host.own_gpus if (layout := _layout_of(site, gpu, layouts)) is not None]
     found = [
         (gpu.address, _profiles(site, gpu, layout))
         for gpu, layout in asked
         if layout.profiles or _is_capable(site, gpu)
     ]
     if not asked:
-        here = sorted({f"{site.catalog.gpu_model(g.device).name} ({g.device})" for g in own_gpus(site.host)})
+        here = sorted({f"{site.catalog.gpu_model(g.device).name} ({g.device})" for g in site.host.own_gpus})
         raise UnsupportedHost(
             f"{site.host.hostname}: no GPU here is one that the MIG layout names",
             evidence=f"it has {', '.join(here) or 'no NVIDIA model'}",
@@ -127,7 +127,7 @@ def _layout_of(site: Site, gpu: PciDevice, layouts: Sequence[MigLayout]) -> MigL
     model = site.catalog.gpu_model(gpu.device)
     if named := layout_named(layouts, gpu.device, model.name.lower()):
         return named
-    if not _is_capable(site, gpu) and len({g.device for g in own_gpus(site.host)}) > 1:
+    if not _is_capable(site, gpu) and len({g.device for g in site.host.own_gpus}) > 1:
         return None  # "all" in a mixed box means all that can
     return layout_named(layouts, "all")
 

@@ -43,7 +43,7 @@ from gpunode.planner.repos.apt_components import components_step
 from gpunode.planner.repos.cleanup import lists_step
 from gpunode.planner.repos.repository import Source, claims, driver_source, tools_step
 from gpunode.planner.resume import leftover_step
-from gpunode.planner.site import Site, own_gpus, survey
+from gpunode.planner.site import Site, survey
 from gpunode.planner.summary import host_summary, with_diff
 from gpunode.remedy import Remedy, RepairAction, gpunode, setup
 from gpunode.values import dataclass
@@ -187,7 +187,7 @@ def _refuse_misread(host: HostFacts, spec: Spec) -> None:
 
 def refuse_no_gpu(host: HostFacts, spec: Spec) -> None:
     """Raises UnsupportedHost on a host without a GPU, unless an image is being built (--allow-no-gpu)."""
-    if own_gpus(host) or spec.allow_no_gpu:
+    if host.own_gpus or spec.allow_no_gpu:
         return
     if host.gpus:
         raise UnsupportedHost(

@@ -64,7 +64,7 @@ def survey(host: HostFacts, spec: Spec, catalog: Catalog, done: frozenset[str] =
             remedy=Remedy(RepairAction.UPGRADE, "install both manually, then ", setup("--only", "runtime")),
         )
     refuse_proxy_password(spec)
-    models = tuple(catalog.gpu_model(gpu.device) for gpu in own_gpus(host))
+    models = tuple(catalog.gpu_model(gpu.device) for gpu in host.own_gpus)
     manager, from_bundle = _manager(distro, host), spec.mirror == f"file://{HOME}/{VENDOR}"
     if from_bundle:
         manager = manager.alone()
@@ -82,11 +82,6 @@ def _derivative(host: HostFacts, catalog: Catalog) -> Distro | None:
     if like is None or _manager(like, host).name != host.packages.manager:
         return None
     return derivative(host.os, like)
-
-
-def own_gpus(host: HostFacts) -> tuple[PciDevice, ...]:
-    """The GPUs that this host uses itself; those bound to vfio-pci (passthrough) are left out."""
-    return tuple(gpu for gpu in host.gpus if gpu.driver != "vfio-pci")
 
 
 def _manager(distro: Distro, host: HostFacts) -> Backend:

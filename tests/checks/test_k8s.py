@@ -63,6 +63,7 @@ TWO_MODELS = replace(
     ),
     kubernetes=WELL_KUBERNETES,
 )
+PASSED_ON = replace(h.GPU, address="0000:61:00.0", driver="vfio-pci")
 BARE = HostFacts("bare", "bare", OsFacts("debian", "12"), KernelFacts("6.1.0"), root=False)
 # test_sharing.py, test_dra.py, test_kubelet_flags.py
 ELSEWHERE = ("k8s.sharing-config", "k8s.dra-needs", "k8s.dra-boot", "k8s.kubelet-flags")
@@ -149,6 +150,7 @@ PASSES: tuple[tuple[str, HostFacts], ...] = (
     ("k8s.dp-container", plugins(pods=(), processes=(), sockets={"nvidiaGPU-1.sock": True})),
     ("k8s.dp-registered", plugins(registered={"nvidia.com/gpu": (f"{UUID}::0", f"{UUID}::1")})),
     ("k8s.dp-registered", plugins(registered={"nvidia.com/gpu": ("0",)})),
+    ("k8s.dp-registered", plugins(replace(WELL, pci=(h.GPU, PASSED_ON)), registered={"nvidia.com/gpu": ("0",)})),
     ("k8s.dp-registered", plugins(MIXED, registered={"nvidia.com/gpu": (), "nvidia.com/mig-1g.10gb": ("MIG-1",)})),
     ("k8s.cpumanager", plugins(options={"DEVICE_LIST_STRATEGY": "cdi-cri"})),
     ("k8s.kubelet-version", kubernetes(h.containerd(version="1.5.9"), version="1.25.3", kubelet=True)),

@@ -231,8 +231,8 @@ def _missing(host: HostFacts, ids: set[str]) -> list[str] | None:
     """GPUs that no registered device is of, nor of a MIG instance of theirs; None: not known."""
     seen = host.driver.smi.gpus if host.driver.smi else ()
     if not any(name.startswith(("GPU-", "MIG-")) for name in ids):  # by index
-        short = len(host.gpus) - len(ids)
-        return [f"{short} of {len(host.gpus)} GPUs"] if short > 0 else []
+        short = len(host.own_gpus) - len(ids)
+        return [f"{short} of {len(host.own_gpus)} GPUs"] if short > 0 else []
     if not seen or any(gpu.uuid is None for gpu in seen):
         return None
     return [gpu.uuid for gpu in seen if gpu.uuid and gpu.uuid not in ids and not ids & set(gpu.mig_uuids)]

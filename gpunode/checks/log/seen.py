@@ -25,7 +25,7 @@ def own_kernel(host: HostFacts) -> str | None:
     """The log is of the kernel that drives these GPUs, whoever brought the driver."""
     if host.platform == "container":
         return "this is a container: kernel and driver are those of the machine around it"
-    if host.gpus and all(d.driver == "vfio-pci" for d in host.gpus):
+    if host.gpus and not host.own_gpus:
         return "every GPU is bound to vfio-pci (passthrough): its errors are in the guest's log"
     return None
 
