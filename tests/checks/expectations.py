@@ -11,10 +11,10 @@ from gpunode.model.spec import Expectation, parse_mig
 from tests.checks import hosts as h
 
 EXPECTED = Expectation(
-    gpus=1, model=("H100 SXM5 80GB",), driver="595.91.07", flavour="open", cuda="13.2", toolkit="1.20.0",
+    gpus=8, model=("H100 SXM5 80GB",), driver="595.91.07", flavour="open", cuda="13.2", toolkit="1.20.0",
     engines=("containerd=1.7.27", "docker"), handler="nvidia", default_runtime=("nvidia",), mig=parse_mig("all=off"),
     cdi=("containerd=on", "docker=on"), packages=("libnvidia-container1=1.20.0-1", f"nvidia-open={h.V}-1"),
-    vbios=("2330=96.00.A5.00.03",), nics=("8x400",), nvswitches=4, numa=("0=1",), os="debian 12", kernel=h.KERNEL,
+    vbios=("2330=96.00.A5.00.03",), nics=("8x400",), nvswitches=4, numa=("0=8",), os="debian 12", kernel=h.KERNEL,
 )  # fmt: skip
 OTHER_GPU = replace(h.GPU, address="0000:61:00.0", device="27b8")
 CUT = h.smi(h.seen(mig_mode="Enabled", mig_pending="Enabled", mig_profiles=("3g.40gb",)))
@@ -51,7 +51,7 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("expect.nics", h.port(rate="200 Gb/sec (2X NDR)"), "found 1x200, 7x400"),
     ("expect.nics", h.system(rdma=()), "wanted 8x400; /sys/class/infiniband: found none"),
     ("expect.nvswitches", h.host(pci=(h.GPU, *h.SWITCHES[:3])), "wanted 4; /sys/bus/pci/devices: found 3"),
-    ("expect.numa", h.gpu(numa_node=1), "wanted 0=1; /sys/bus/pci/devices/*/numa_node: found 1=1"),
+    ("expect.numa", h.gpu(numa_node=1), "wanted 0=8; /sys/bus/pci/devices/*/numa_node: found 1=1"),
     ("expect.os", h.host(os=OsFacts("debian", "13")), "wanted debian 12; os-release: found debian 13"),
     ("expect.kernel", h.kernel(release="6.1.0-51-amd64"), "uname -r: found 6.1.0-51-amd64"),
 )
@@ -60,7 +60,7 @@ NO_BUS = replace(h.host(pci=()), unread={"pci": "permission denied"})
 # What nobody can read here is compared with nothing: a warning, with its reason and what lets the host say it.
 UNSAID: tuple[tuple[str, HostFacts, str], ...] = (
     *((f"expect.{name}", NO_BUS, "pci was not read") for name in ("model", "nvswitches", "numa")),
-    ("pci.expected-count", NO_BUS, "wanted 1; this host does not say: pci was not read"),
+    ("pci.expected-count", NO_BUS, "wanted 8; this host does not say: pci was not read"),
     ("expect.numa", h.gpu(numa_node=-1), "the firmware does not say"),
     ("expect.numa", h.gpu(numa_node=None), "the firmware does not say"),
     ("expect.flavour", h.driver(loaded_flavour=None), "which kernel modules these are"),

@@ -83,6 +83,8 @@ SEEN = SmiGpu(
     health=HEALTH,
     links=NvLinks(18, (), tuple(LinkErrors(n, kind, 0) for n in range(18) for kind in ("Replay", "Recovery", "CRC"))),
 )  # fmt: skip
+# The other seven of its board, which virtual machines have.
+PASSED_ON = tuple(replace(GPU, address=f"0000:8{n}:00.0", driver="vfio-pci") for n in range(7))
 SWITCH = PciDevice("0000:07:00.0", "10de", "22a3", "0680", driver="nvidia")
 SWITCHES = tuple(replace(SWITCH, address=f"0000:0{n}:00.0") for n in range(4))
 TREE = KernelTree(KERNEL, bootable=True, headers=True, nvidia_module="updates/dkms/nvidia.ko")
@@ -178,7 +180,7 @@ READY = HostFacts(
     ),
     root=True,
     cgroup="v2",
-    pci=(GPU, *SWITCHES),
+    pci=(GPU, *PASSED_ON, *SWITCHES),
     driver=DriverFacts(
         loaded=V, loaded_flavour="open", installed=V, installed_flavour="open", initstate="live", signer="DKMS key",
         params={"DeviceFileMode": "438", "EnableGpuFirmware": "18", "ExcludedGpus": ""}, gpus=(GPU.address,),

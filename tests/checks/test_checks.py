@@ -369,6 +369,33 @@ def test_what_is_no_fault_of_the_machine_passes(id: str, host: HostFacts) -> Non
     assert verdict(id, host).outcome is None
 
 
+def hgx(gpus: int, switches: int, device: str = h.SWITCH.device) -> HostFacts:
+    """A board, or several, with so many GPUs, the last of them passed through, and NVSwitches of this model."""
+    board = [replace(h.GPU, address=f"0000:4{n:x}:00.0") for n in range(gpus)]
+    board[-1] = replace(board[-1], driver="vfio-pci")
+    return h.host(
+        pci=(*board, *(replace(h.SWITCH, address=f"0000:0{n:x}:00.0", device=device) for n in range(switches)))
+    )
+
+
+@pytest.mark.parametrize(
+    ("host", "says"),
+    [
+        (hgx(8, 4), None),
+        (hgx(16, 12, "1af1"), None),
+        (hgx(7, 4), "7 GPUs are on the PCI bus, and a board with 4 NVSwitches has 8"),
+        (hgx(7, 3), "7 GPUs are on the PCI bus, and a board with 3 NVSwitches has 8"),
+        (hgx(15, 12, "1af1"), "15 GPUs are on the PCI bus, and boards with 12 NVSwitches have 16"),
+    ],
+    ids=["HGX H100", "two boards of A100", "a GPU is lost", "and a switch", "one of sixteen"],
+)
+def test_without_an_expected_number_a_board_with_nvswitches_says_how_many_gpus_it_has(
+    host: HostFacts, says: str | None
+) -> None:
+    found = verdict("pci.expected-count", host, None).outcome
+    assert (found.summary if isinstance(found, Finding) else found) == says
+
+
 @pytest.mark.parametrize("lockdown", ["none", None], ids=["shim does not validate", "not known"])
 def test_a_key_that_is_not_enrolled_is_no_fault_where_the_kernel_takes_any_module(lockdown: str | None) -> None:
     security = SecurityFacts(True, lockdown=lockdown, mok_enrolled=False)
@@ -584,7 +611,8 @@ NOT_APPLICABLE: tuple[tuple[str, HostFacts, Spec | None, str], ...] = (
     ),
     ("user.smi-works", replace(h.driver(smi=None), unread={"smi": "a GPU is suspended"}), WANT, "a GPU is suspended"),
     ("drv.rm-init", h.host(unread={"kernel_log": "needs root"}), WANT, "needs root"),
-    ("pci.expected-count", h.host(), None, "expect.gpus"),
+    ("pci.expected-count", h.host(pci=(h.GPU,)), None, "expect.gpus"),
+    ("pci.expected-count", h.host(virtualization="kvm"), None, "expect.gpus"),
     *(
         (id, h.gpu(device=device, driver=None), WANT, f"10de:{device} at 0000:41:00.0 is not in the catalog")
         for id in ("pci.device-support", "drv.flavour-vs-arch", "drv.branch-vs-arch")

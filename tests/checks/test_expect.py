@@ -88,7 +88,7 @@ def test_the_finding_says_wanted_and_found(key: str, value: str, host: HostFacts
     ("key", "value", "host", "kind", "names"),
     [
         ("model", "H100 SXM5 80GB", h.host(pci=(h.GPU, expectations.OTHER_GPU)), EntityKind.PCI, ["0000:61:00.0"]),
-        ("numa", "0=2", h.READY, EntityKind.PCI, [h.GPU.address]),
+        ("numa", "0=2", h.gpu(), EntityKind.PCI, [h.GPU.address]),
         ("nics", "8x400", h.port(state="DOWN"), EntityKind.PCI, ["0000:0a:00.0"]),
         ("handler", "nvidia", h.docker(handlers=("runc",)), EntityKind.UNIT, ["docker.service"]),
         ("engines", "docker=1", h.READY, EntityKind.UNIT, ["docker.service"]),

@@ -34,7 +34,7 @@ def two(sick: SmiGpu, code: int = 0) -> HostFacts:
     seen = h.smi(WELL, sick, code=code)
     driver = replace(seen.driver, gpus=(h.GPU.address, OTHER.address))
     nodes = (*h.READY.devices, replace(h.READY.devices[0], path="/dev/nvidia1", minor=1))
-    return replace(seen, pci=(h.GPU, OTHER, *h.SWITCHES), driver=driver, devices=nodes)
+    return replace(seen, pci=(h.GPU, OTHER, *h.PASSED_ON[:6], *h.SWITCHES), driver=driver, devices=nodes)
 
 
 def findings(host: HostFacts) -> dict[str, Finding]:
