@@ -13,6 +13,7 @@ from gpunode.facts.release import key_values
 from gpunode.facts.trust import daemons_of_the_host
 from gpunode.facts.wire import Sections
 from gpunode.model.facts import KubernetesFacts
+from gpunode.model.kubernetes import CLOUDS
 
 # Marks in the order of trust: a distribution's own directory takes precedence over a kubelet.conf it may also have.
 _MARKS = (
@@ -21,7 +22,6 @@ _MARKS = (
     ("/var/snap/microk8s", "microk8s"),
     ("/etc/k0s", "k0s"),
 )
-_CLOUDS = ("eks", "aks", "gke")
 _KUBELETS = {"kubelet", "k3s-server", "k3s-agent", "kubelite"}  # its own process, or one that has it inside
 _STARTERS = {"rke2", "k0s"}  # one that starts it, and again whenever it ends
 
@@ -46,7 +46,7 @@ def parse_kubernetes(text: str, daemons: Iterable[Process]) -> KubernetesFacts:
     if distribution is None and any(m.startswith("/etc/kubernetes") for m in marks):
         distribution = "kubeadm"
     if distribution in (None, "kubeadm"):  # whose images bring /etc/kubernetes too
-        distribution = value["cloud"] if value.get("cloud") in _CLOUDS else distribution
+        distribution = value["cloud"] if value.get("cloud") in CLOUDS else distribution
     driver = value.get("flag") or value.get("cgroupDriver", "").split("#")[0].strip().strip("\"'")
     running = "running" in value or bool(comms & _KUBELETS)
     if not driver and "running" in value and "unreadable" not in value:

@@ -12,6 +12,8 @@ from gpunode.model.facts import ServiceFacts
 
 # Of systemd.unit(5), seen from the other end: Requires=, Requisite=, BindsTo= and PartOf=.
 STOPPED_WITH = ("RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf")
+# Likewise: Wants=, Requires=, BindsTo= and Upholds= of the units that systemd has loaded: all that a boot starts are.
+STARTED_BY = ("WantedBy", "RequiredBy", "BoundBy", "UpheldBy")
 
 
 def parse_units(text: str) -> Mapping[str, Mapping[str, str]]:
@@ -46,8 +48,14 @@ def _service(value: Mapping[str, str]) -> ServiceFacts:
         enabled=value.get("UnitFileState", ""),
         main_pid=_positive(value.get("MainPID")),
         restarts=_natural(value.get("NRestarts")),
-        dependents=tuple(dict.fromkeys(unit for name in STOPPED_WITH for unit in value.get(name, "").split())),
+        dependents=_units(value, STOPPED_WITH),
+        wanted_by=_units(value, STARTED_BY) if "WantedBy" in value else None,
     )
+
+
+def _units(value: Mapping[str, str], properties: tuple[str, ...]) -> tuple[str, ...]:
+    """Those that any of the properties names, each once."""
+    return tuple(dict.fromkeys(unit for name in properties for unit in value.get(name, "").split()))
 
 
 def _positive(text: str | None) -> int | None:

@@ -255,6 +255,7 @@ class ServiceFacts:
     main_pid: int | None = None
     restarts: int | None = None  # NRestarts
     dependents: tuple[str, ...] = ()  # units that systemd stops with it; (): none, or not known
+    wanted_by: tuple[str, ...] | None = None  # units that systemd starts it with; None: not known
 
     @property
     def is_masked(self) -> bool:

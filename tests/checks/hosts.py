@@ -203,6 +203,8 @@ READY = HostFacts(
         "nvidia-cdi-refresh.path": ServiceFacts("loaded", "active", "waiting", "enabled"),
         "nvidia-fabricmanager.service": ServiceFacts("loaded", "active", "running", "enabled"),
         "kubelet.service": ServiceFacts("loaded", "active", "running", "enabled"),
+        "docker.service": ServiceFacts("loaded", "active", "running", "enabled", wanted_by=("multi-user.target",)),
+        "containerd.service": ServiceFacts("loaded", "active", "running", "enabled", wanted_by=("multi-user.target",)),
         "chrony.service": ServiceFacts("loaded", "active", "running", "enabled"),
     },
     system=SYSTEM,

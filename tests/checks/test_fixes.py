@@ -54,7 +54,7 @@ BY_HAND = {
     ByHand.SERVICE: """
         svc.fabricmanager-needless
         fleet.clock-skew
-        k8s.allocated-ghosts k8s.dp-dir k8s.podresources os.time-sync svc.dcgm""",
+        k8s.allocated-ghosts k8s.dp-dir k8s.podresources os.time-sync svc.dcgm svc.starts-at-boot""",
     ByHand.PACKAGES: """
         ctk.device-rules ctk.hook-read-only ctk.repo-key os.mirror-sync rt.snap-docker
         os.kernel-supported sec.ctk-mitigation

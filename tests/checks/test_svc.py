@@ -28,7 +28,8 @@ from tests.checks import hosts as h
 
 FM, IMEX = "nvidia-fabricmanager.service", "nvidia-imex.service"
 PERSISTENCED, DCGM = "nvidia-persistenced.service", "nvidia-dcgm.service"
-RUNS = ServiceFacts("loaded", "active", "running", "enabled", main_pid=700, restarts=0)
+RUNS = ServiceFacts("loaded", "active", "running", "enabled", main_pid=700, restarts=0, wanted_by=("multi-user",))
+BY_HAND = replace(RUNS, enabled="disabled", wanted_by=())  # systemctl start, and no more
 FAILED = ServiceFacts("loaded", "failed", "failed", "enabled")
 LOOPS = ServiceFacts("loaded", "activating", "auto-restart", "enabled")
 OFF = ServiceFacts("loaded", "inactive", "dead", "disabled")
@@ -105,6 +106,11 @@ PASSES: tuple[tuple[str, HostFacts], ...] = (
     ("svc.restart-flap", replace(unit("kubelet.service", replace(RUNS, active="activating", restarts=900)),
                                  kubernetes=KubernetesFacts(True))),
     ("svc.dcgm-profiling-lock", busy("7 nv-hostengine", "8 python3")),
+    ("svc.starts-at-boot", unit("docker.service", replace(BY_HAND, wanted_by=("nomad.service",)))),
+    ("svc.starts-at-boot", unit("docker.service", replace(BY_HAND, enabled="static"))),
+    ("svc.starts-at-boot", unit("docker.socket", RUNS, unit("docker.service", BY_HAND))),
+    ("svc.starts-at-boot", unit("docker.service", replace(OFF, wanted_by=()), unit("containerd.service", RUNS))),
+    ("svc.starts-at-boot", replace(unit("kubelet.service", BY_HAND), kubernetes=KubernetesFacts(True, running=True))),
     ("svc.mps", shared(SET_UP, MPS)),
     ("svc.mps", shared(SET_UP, replace(MPS, container=True))),
     ("svc.mps", shared(mode("Prohibited"))),
@@ -161,6 +167,12 @@ FAULTS: tuple[tuple[str, HostFacts, str, Severity | None], ...] = (
     ("svc.restart-flap", replace(unit("kubelet.service", replace(RUNS, restarts=7)),
                                  kubernetes=KubernetesFacts(True, joined=True)),
      "kubelet.service: NRestarts 7", None),
+    ("svc.starts-at-boot", unit("docker.service", BY_HAND), "docker.service: UnitFileState disabled", None),
+    ("svc.starts-at-boot", unit("docker.socket", BY_HAND, unit("docker.service", BY_HAND)),
+     "docker.service: UnitFileState disabled", None),
+    ("svc.starts-at-boot", replace(unit("kubelet.service", BY_HAND),
+                                   kubernetes=KubernetesFacts(True, distribution="kubeadm", joined=True)),
+     "kubelet.service: UnitFileState disabled", None),
 )  # fmt: skip
 UNKNOWN: tuple[tuple[str, HostFacts, str], ...] = (
     ("svc.fabricmanager-active", replace(WELL, pci=(h.GPU,)), "no NVSwitch"),
@@ -197,6 +209,11 @@ UNKNOWN: tuple[tuple[str, HostFacts, str], ...] = (
     ("svc.mps", replace(WELL, root=False), "only root"),
     ("svc.restart-flap", replace(WELL, services={"docker.service": replace(RUNS, restarts=None)}), "counts no"),
     ("svc.restart-flap", replace(WELL, services={}, unread={"services": "exit code 1"}), "exit code 1"),
+    ("svc.starts-at-boot", unit("docker.service", replace(BY_HAND, wanted_by=None)), "an older gpunode"),
+    ("svc.starts-at-boot", replace(WELL, runtimes=()), "no unit of an engine or of a kubelet runs"),
+    ("svc.starts-at-boot", replace(WELL, init="openrc"), "openrc, not systemd"),
+    ("svc.starts-at-boot", replace(unit("kubelet.service", BY_HAND),
+                                   kubernetes=KubernetesFacts(True, distribution="eks", joined=True)), "node of eks"),
 )  # fmt: skip
 
 

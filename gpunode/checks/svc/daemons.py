@@ -23,7 +23,7 @@ FLAPS = 3  # restarts: NVSentinel's system-services-monitor has 3 in 600 s; NRes
 MEASURES = ("nv-hostengine", "dcgm-exporter", "nsys", "ncu")
 
 
-def _systemd(host: HostFacts) -> str | None:
+def systemd(host: HostFacts) -> str | None:
     if host.init != "systemd":
         return f"{host.init}, not systemd, starts its services"
     return needs.read("services")(host) or (None if host.services else "no state of a service was read")
@@ -87,7 +87,7 @@ def _failed(name: str, unit: ServiceFacts) -> Finding:
     title="DCGM's daemon runs where it is installed",
     reads=f"{DCGM} of systemd",
     remedy=Remedy(RepairAction.RESTART_SERVICE, f"journalctl -b -u {DCGM}; systemctl restart {DCGM}"),
-    needs=(needs.gpu, needs.host_driver, _systemd),
+    needs=(needs.gpu, needs.host_driver, systemd),
 )
 def dcgm(host: HostFacts, context: Context) -> CheckOutcome:
     """DCGM's daemon failed: nobody watches the GPUs' health any more."""
@@ -132,7 +132,7 @@ def profiling_lock(host: HostFacts, context: Context) -> CheckOutcome:
     title="no service that GPU work needs ends over and over",
     reads="systemctl show: NRestarts of engines, kubelet and NVIDIA's services",
     remedy=Remedy(RepairAction.SUPPORT, "journalctl -b -u UNIT shows what it ends with"),
-    needs=(needs.gpu, _systemd),
+    needs=(needs.gpu, systemd),
 )
 def restart_flap(host: HostFacts, context: Context) -> CheckOutcome:
     """A service has ended by itself again and again, and systemd started it anew.

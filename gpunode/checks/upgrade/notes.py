@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from gpunode.advice import listing
 from gpunode.catalog.feature_gates import incomplete_releases, listed_to
 from gpunode.checks.upgrade.values import Note, Upgrade
+from gpunode.model.kubernetes import CLOUDS
 from gpunode.model.versions import written
 
-CLOUDS = ("eks", "aks", "gke")
 SKEW = "kubernetes.io/releases/version-skew-policy"
 
 

@@ -136,3 +136,10 @@ def test_what_systemd_says_of_it() -> None:
     text = "Id=containerd.service\nRequiredBy=a.service docker.service\nBoundBy=docker.service\nConsistsOf=\n"
     assert parse_services(parse_units(text))["containerd.service"].dependents == ("a.service", "docker.service")
     assert parse_services(parse_units("Id=containerd.service\n"))["containerd.service"].dependents == ()
+
+
+def test_which_units_systemd_starts_it_with() -> None:
+    text = "Id=docker.service\nRequiredBy=a.service\nConsistsOf=b.service\nWantedBy=multi-user.target a.service\n"
+    assert parse_services(parse_units(text))["docker.service"].wanted_by == ("multi-user.target", "a.service")
+    assert parse_services(parse_units("Id=docker.service\nWantedBy=\n"))["docker.service"].wanted_by == ()
+    assert parse_services(parse_units("Id=docker.service\n"))["docker.service"].wanted_by is None
