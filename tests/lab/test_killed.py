@@ -35,6 +35,7 @@ SESSIONS = "/sys/fs/cgroup/user.slice/user-0.slice/session-*.scope/cgroup.procs"
 
 Act = tuple[str, str]
 Running = subprocess.Popen[bytes]
+Version = tuple[int, int, int] | None  # of a file: inode, size, time of its last change in nanoseconds
 
 
 def start(me: Controller, host: Host, *args: str) -> Running:
@@ -73,6 +74,7 @@ class Witness:
 
     host: Host
     seen: dict[str, set[str]] = field(default_factory=dict)
+    known: dict[str, Version] = field(default_factory=dict)
 
     def entries(self) -> list[dict[str, Any]]:
         """Of the lines that are whole: the last one may be half-way through its write."""
@@ -86,9 +88,14 @@ class Witness:
             if entry["kind"] in ("file", "command")
         }
 
-    def look(self) -> None:
-        for path in CONFIGS:
+    def look(self) -> bool:
+        """At what has changed since the last look; whether the journal is among it."""
+        now = {path: version(self.host, path) for path in (JOURNAL, *CONFIGS)}
+        changed = {path for path in now if path not in self.known or self.known[path] != now[path]}
+        self.known = now
+        for path in changed - {JOURNAL}:
             self.seen.setdefault(path, set()).add(digest(self.host, path))
+        return JOURNAL in changed
 
     def assert_untorn(self) -> None:
         """A file is what it was before a write, or what the write announced; nothing between was ever there."""
@@ -99,6 +106,14 @@ class Witness:
         for path, hashes in allowed.items():
             torn = {digest(self.host, path), *self.seen.get(path, set())} - hashes
             assert not torn, f"{path} was {torn}, which nobody announced; now it is\n{self.host.read(path)}"
+
+
+def version(host: Host, path: str) -> Version:
+    try:
+        found = host.path(path).stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def digest(host: Host, path: str) -> str:
@@ -136,8 +151,7 @@ def test_killed_at_every_boundary(
     for _ in range(RUNS):
         running = start(me, host, "--trust-key", lab.repo_fingerprint)
         while running.poll() is None:
-            witness.look()
-            if new := witness.acts() - met:
+            if witness.look() and (new := witness.acts() - met):
                 met |= new
                 if next(boundaries) % strikes[1] == strikes[0]:
                     struck += blow(running, host)
