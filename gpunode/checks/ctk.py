@@ -5,11 +5,12 @@ from __future__ import annotations
 from gpunode.advice import listing, named, typed
 from gpunode.checks import needs, words
 from gpunode.checks.registry import Context, check
-from gpunode.checks.words import active_lines, numbers, setting, typed_for
+from gpunode.checks.words import active_lines, setting, typed_for
 from gpunode.model.facts import HostFacts
 from gpunode.model.files import FileFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.spec import TOOLKIT_CONFIG, TOOLKIT_LDCONFIG, TOOLKIT_MODE, TOOLKIT_NO_CGROUPS, TOOLKIT_ROOT
+from gpunode.model.versions import is_before, numbers
 from gpunode.remedy import Remedy, RepairAction, setup
 
 OF_TOOLKIT = "nvidia.github.io"  # where every repository of the toolkit is, today's and the old ones
@@ -87,7 +88,7 @@ def cve(host: HostFacts, context: Context) -> CheckOutcome:
     known, version = context.catalog.toolkit, host.toolkit.version or ""
     if not numbers(version):
         return NotApplicable(f"nvidia-ctk's version {version!r} cannot be compared")
-    if numbers(version) >= numbers(known.floor):
+    if not is_before(version, known.floor):
         return None
     held = words.unpinning(host, known.packages)
     return Finding(

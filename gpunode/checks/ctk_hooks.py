@@ -6,12 +6,12 @@ from gpunode.advice import listing, typed
 from gpunode.catalog.versions import first_with
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.checks.words import numbers, setting
+from gpunode.checks.words import setting
 from gpunode.model.entities import unit
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.spec import TOOLKIT_CONFIG, TOOLKIT_MODE, TOOLKIT_NO_CGROUPS
-from gpunode.model.versions import at_least
+from gpunode.model.versions import at_least, numbers
 from gpunode.remedy import Remedy, RepairAction, setup
 
 SETUP = setup("--only", "toolkit")

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from gpunode.advice import listing, typed
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.checks.words import numbers, setting
+from gpunode.checks.words import setting
 from gpunode.model.entities import place
 from gpunode.model.facts import HostFacts
 from gpunode.model.files import FileFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Passed, Severity
 from gpunode.model.spec import TOOLKIT_CONFIG, TOOLKIT_LDCONFIG, TOOLKIT_MODE
+from gpunode.model.versions import is_before, numbers
 from gpunode.remedy import Remedy, RepairAction, setup
 
 # What stands for each kind of workaround in the toolkit's file.
@@ -44,13 +45,13 @@ def ctk_mitigation(host: HostFacts, context: Context) -> CheckOutcome | Passed:
     version, file = host.toolkit.version or "", host.file(TOOLKIT_CONFIG)
     if not numbers(version):
         return NotApplicable(f"nvidia-ctk's version {version!r} cannot be compared")
-    old = [row for row in toolkit_cves() if numbers(version) < numbers(row.fixed)]
+    old = [row for row in toolkit_cves() if is_before(version, row.fixed)]
     if not old:
         return None
     if file.unread is not None:
         return NotApplicable(f"{TOOLKIT_CONFIG} was not read: {file.unread}")
     mode = setting(file, TOOLKIT_MODE)
-    open_ = [row for row in old if not row.cdi_before or mode == "cdi" or numbers(version) >= numbers(row.cdi_before)]
+    open_ = [row for row in old if not row.cdi_before or mode == "cdi" or not is_before(version, row.cdi_before)]
     here = set(_workarounds(file))
     covered = {kind: [row.cve for row in open_ if row.workaround == kind] for kind in SET_BY if kind in here}
     said = [f"{SET_BY[kind]} keeps {listing(cves, 8)} away" for kind, cves in covered.items() if cves]

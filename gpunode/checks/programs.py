@@ -7,10 +7,10 @@ import re
 from gpunode.advice import listing
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.checks.words import numbers
 from gpunode.model.entities import place
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Passed, Severity
+from gpunode.model.versions import numbers
 from gpunode.regex import regex
 from gpunode.remedy import Remedy, RepairAction, gpunode
 

@@ -72,12 +72,6 @@ def branch(version: str) -> int | None:
     return int(found.group(1)) if found else None
 
 
-def numbers(version: str) -> tuple[int, ...]:
-    """(1, 17, 8) for "1.17.8-1", to compare versions; () when it holds none."""
-    found = re.search(r"\d{1,9}(?:\.\d{1,9})*", version, re.ASCII)
-    return tuple(map(int, found.group().split("."))) if found else ()
-
-
 def time_of_run(run: str) -> str:
     """ "2026-11-21 15:18 UTC" of "20261121T151820Z-6283.1"; the run's name where it is no time."""
     found = re.match(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)", run, re.ASCII)

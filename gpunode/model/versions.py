@@ -34,6 +34,22 @@ def three_numbers(version: str) -> tuple[int, ...] | None:
     return tuple(map(int, found.groups())) if found else None
 
 
+def numbers(version: str) -> tuple[int, ...]:
+    """(1, 17, 8) for "1.17.8-1" and for "1.17.8~rc.1", to compare versions; () when it holds none."""
+    found = re.search(r"[0-9]{1,9}(?:\.[0-9]{1,9})*", version)
+    return tuple(map(int, found[0].split("."))) if found else ()
+
+
+def is_before(version: str, fixed: str) -> bool:
+    """Whether `version` is older than the release `fixed`, as its own candidate is, and what has no number.
+
+    "1.19.1~rc.1-1" is what NVIDIA's toolkit calls the packages of one (its versions.mk), and nvidia-ctk prints
+    "1.19.1-rc.1".
+    """
+    mine, other = numbers(version), numbers(fixed)
+    return mine < other or (mine == other and re.search("[0-9][-~](?:alpha|beta|rc)(?![a-z])", version) is not None)
+
+
 def driver_numbers(version: str | None) -> tuple[int, ...]:
     """(595, 91, 7) for "595.91.07"; () for what is no driver's version, which says nothing of newer and older."""
     found = re.fullmatch(DRIVER_VERSION, version or "", re.ASCII)

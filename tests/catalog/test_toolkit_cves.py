@@ -7,7 +7,7 @@ from typing import get_args
 from gpunode.catalog.load import load_catalog
 from gpunode.catalog.toolkit_cves import Workaround, toolkit_cves
 from gpunode.checks.isolation import SET_BY
-from gpunode.checks.words import numbers
+from gpunode.model.versions import numbers
 
 
 def test_the_newest_fix_is_the_floor() -> None:

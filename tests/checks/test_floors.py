@@ -34,6 +34,15 @@ def test_a_vulnerable_toolkit_is_a_finding_that_setup_mends() -> None:
 
 
 @pytest.mark.parametrize(
+    ("version", "cve"),
+    [("1.19.0-rc.4", True), ("1.19.1-rc.1", True), ("1.19.1~rc.1", True), ("1.19.1", False), ("1.20.0-rc.1", False)],
+)
+def test_a_toolkit_before_its_release_has_no_mend_of_that_release(version: str, cve: bool) -> None:
+    outcome = run_all(h.toolkit(version=version), None, CATALOG).results["sec.ctk-cve"].outcome
+    assert isinstance(outcome, Finding) is cve
+
+
+@pytest.mark.parametrize(
     ("journal", "first"),
     [(JournalFacts(), "apt-mark unhold "), (JournalFacts(pinned=frozenset(TOOLKIT)), "gpunode setup ")],
     ids=["an admin's pin is removed first", "gpunode lifts its own"],

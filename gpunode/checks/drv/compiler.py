@@ -8,9 +8,9 @@ from gpunode.advice import named
 from gpunode.checks import needs
 from gpunode.checks.drv.kernels import BUILDS
 from gpunode.checks.registry import Context, check
-from gpunode.checks.words import numbers
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.versions import numbers
 from gpunode.regex import regex
 from gpunode.remedy import Remedy, RepairAction, setup
 

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from gpunode.advice import listing
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.checks.words import driver_version, numbers, typed_for
+from gpunode.checks.words import driver_version, typed_for
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.versions import numbers
 from gpunode.regex import regex
 from gpunode.remedy import Remedy, RepairAction, setup
 

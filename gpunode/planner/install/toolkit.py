@@ -6,11 +6,11 @@ from gpunode.advice import listing
 from gpunode.editing.diff import unified
 from gpunode.engines import toolkit_config
 from gpunode.errors import UnsupportedHost
-from gpunode.foreign import whole_number
 from gpunode.model.action import PutFile, Run
 from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Kept, Step
 from gpunode.model.spec import TOOLKIT_CONFIG, Spec, ToolkitConfig
+from gpunode.model.versions import is_before
 from gpunode.packages.base import Wanted, installation, missing
 from gpunode.packages.pins import pinned_by_others, unpinning
 from gpunode.planner.driver.installed import lifted_pins
@@ -74,7 +74,7 @@ def toolkit_packages(site: Site) -> tuple[str, ...]:
 
 
 def installed_set(site: Site) -> str | None:
-    """The version of the set, "1.20.0"; None when a package is absent, half-configured or at another version."""
+    """The version of the set, "1.20.0", "1.20.0~rc.1"; None when a package is absent, half-configured or at another."""
     found = {p: site.host.packages.installed.get(p) for p in toolkit_packages(site)}
     versions = {v.version for v in found.values() if v is not None and v.configured}
     if len(versions) != 1 or any(v is None or not v.configured for v in found.values()):
@@ -143,7 +143,7 @@ def _may_stay(site: Site, version: str) -> bool:
 
 
 def _is_safe(site: Site, version: str) -> bool:
-    return _numbers(version) >= _numbers(site.catalog.toolkit.floor)
+    return not is_before(version, site.catalog.toolkit.floor)
 
 
 def _why_kept(site: Site, version: str) -> str:
@@ -223,7 +223,3 @@ def _count(site: Site) -> str:
 def _legacy(site: Site) -> str:
     old = [name for name in site.catalog.toolkit.replaces if name in site.host.packages.installed]
     return f"; {', '.join(old)} is left over from before and no longer needed" if old else ""
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(number for part in version.split(".") if (number := whole_number(part)) is not None)

@@ -29,7 +29,10 @@ def outcome(facts: HostFacts, asked: str = "auto") -> Step | Kept:
     return next(one for one in outcomes if one.id == "toolkit.install")
 
 
-@pytest.mark.parametrize(("version", "upgraded"), [("1.17.8", True), ("1.19.0", True), ("1.19.1", False)])
+@pytest.mark.parametrize(("version", "upgraded"), [
+    ("1.17.8", True), ("1.19.0", True), ("1.19.1", False),
+    ("1.19.0~rc.4", True), ("1.19.1~rc.1", True), ("1.20.0~rc.1", False),
+])  # fmt: skip
 def test_a_vulnerable_toolkit_is_upgraded(version: str, upgraded: bool) -> None:
     found = outcome(toolkit_at(version))
     if not upgraded:
