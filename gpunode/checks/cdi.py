@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from gpunode.advice import listing, typed
+from collections.abc import Mapping
+from itertools import combinations
+
+from gpunode.advice import listing, named, typed
 from gpunode.catalog import cdi_versions
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import setting
-from gpunode.model.cdi_devices import KIND, difference, kind_of
+from gpunode.model.cdi_devices import KIND, difference, kind_of, names
 from gpunode.model.entities import place
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.spec import TOOLKIT_CONFIG, TOOLKIT_MODE
 from gpunode.remedy import Remedy, RepairAction, setup
 
+Devices = Mapping[str, frozenset[str]]  # a specification's path -> the names of its devices
 # Of another kind, which setup does not make.
 OF_A_POD = "delete the pod that makes it, of NVIDIA's device plugin or of the GPU Operator; its DaemonSet makes another"
 
@@ -124,27 +128,44 @@ def cdi_readable(host: HostFacts, context: Context) -> CheckOutcome:
 @check(
     "ctk.cdi-duplicate",
     Severity.WARNING,
-    title="one CDI specification for each GPU",
-    reads="/etc/cdi and /var/run/cdi",
+    title="each CDI device is defined in one specification",
+    reads="device names in /etc/cdi/*, /var/run/cdi/*",
     remedy=Remedy(RepairAction.CONFIGURE, "rm the stale one"),
     needs=(needs.gpu_for_containers, needs.toolkit),
 )
 def cdi_duplicate(host: HostFacts, context: Context) -> CheckOutcome:
-    """Two CDI specifications describe the same GPUs; an old one may win."""
-    kinds = [p for p in host.toolkit.cdi_specs if kind_of(host.file(p).text or "") == KIND]
-    if not kinds:
+    """Two CDI specifications define the same device; an old one may win."""
+    texts = {path: host.file(path).text or "" for path in host.toolkit.cdi_specs}
+    devices = {path: frozenset(names(text)) for path, text in texts.items() if kind_of(text) == KIND}
+    if not devices:
         return NotApplicable("no CDI specification names nvidia.com/gpu")
-    if len(kinds) == 1:
+    # Several files of one kind are normal: CDI wants the name to be unique among the kind's devices (its README).
+    twice = [pair for pair in combinations(devices, 2) if devices[pair[0]] & devices[pair[1]]]
+    if not twice:
         return None
-    etc = [p for p in kinds if p.startswith("/etc/")] or kinds[1:]
+    paths = [path for path in devices if any(path in pair for pair in twice)]
+    first, second = min(twice, key=lambda pair: not _covered(devices, *pair))
     return Finding(
-        f"{len(kinds)} CDI specifications define nvidia.com/gpu",
-        evidence=listing(kinds),
-        entities=tuple(map(place, kinds)),
-        remedy=Remedy(
-            RepairAction.CONFIGURE, f"{typed('rm', etc[0])} when nvidia-cdi-refresh writes the other; keep one"
-        ),
+        f"{len(paths)} CDI specifications define the same devices of nvidia.com/gpu",
+        evidence=f"{first} and {second}: {listing(sorted(devices[first] & devices[second]))}"
+        + (f"; {len(paths)} in all: {listing(paths)}" if len(paths) > 2 else ""),
+        entities=tuple(map(place, paths)),
+        remedy=Remedy(RepairAction.CONFIGURE, _one_less(devices, first, second)),
     )
+
+
+def _covered(devices: Devices, first: str, second: str) -> list[str]:
+    """Which of the two defines nothing that the other does not; one of an admin's directory first."""
+    found = [one for one, other in ((first, second), (second, first)) if devices[one] <= devices[other]]
+    return sorted(found, key=lambda path: not path.startswith("/etc/"))
+
+
+def _one_less(devices: Devices, first: str, second: str) -> str:
+    covered = _covered(devices, first, second)
+    if covered:
+        return f"{typed('rm', covered[0])} when nvidia-cdi-refresh writes the other; keep one"
+    both = listing(map(named, sorted(devices[first] & devices[second])))
+    return f"take {both} out of {named(first)} or out of {named(second)}; each names devices that the other does not"
 
 
 @check(

@@ -140,8 +140,9 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("boot.nouveau-loaded", h.kernel(modules=frozenset({"nouveau"})), "/sys/module/nouveau"),
     ("boot.nouveau-loaded", h.kernel(modules=frozenset({"nova_core"})), "/sys/module/nova_core"),
     ("boot.pending-reboot", h.kernel(reboot_required="linux-base\n"), "linux-base"),
-    ("ctk.cdi-duplicate", replace(h.toolkit(cdi_specs=(h.CDI, "/etc/cdi/nvidia.yaml")),
-                                  files=h.files(cdi2="kind: nvidia.com/gpu")), "/etc/cdi/nvidia.yaml"),
+    ("ctk.cdi-duplicate", replace(h.toolkit(cdi_specs=(h.CDI, "/etc/cdi/nvidia.yaml")), files=h.files(
+        cdi="kind: nvidia.com/gpu\ndevices:\n- name: all\n", cdi2="kind: nvidia.com/gpu\ndevices:\n- name: all\n")),
+     "/etc/cdi/nvidia.yaml: all"),
     ("ctk.cdi-fresh", h.host(files=h.files(cdi="kind: nvidia.com/gpu\nlibcuda.so.580.1")), h.V),
     ("ctk.cdi-present", h.toolkit(cdi_devices=()), h.CDI),
     ("ctk.cdi-devices", h.host(files=h.files(cdi=f'kind: nvidia.com/gpu\ndevices:\n- name: "1"\n- name: "all"\n'
