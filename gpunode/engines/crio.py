@@ -10,6 +10,7 @@ import copy
 import re
 from posixpath import dirname
 
+from gpunode.advice import named
 from gpunode.editing import toml_text
 from gpunode.editing.plain import Plain
 from gpunode.editing.unread import refuse_unread
@@ -19,12 +20,13 @@ from gpunode.engines.containerd.cri_section import section
 from gpunode.engines.cri_daemon import CriDaemon
 from gpunode.engines.handler import about_program
 from gpunode.engines.handler import program as program_of
-from gpunode.engines.provenance import Origin, Root, of_toml, readable, there
-from gpunode.errors import ConfigFileError
+from gpunode.engines.provenance import Origin, Root, flags_of, of_toml, readable, there
+from gpunode.errors import ConfigFileError, UnsupportedHost
 from gpunode.model.action import Run
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.files import FileFacts
 from gpunode.model.spec import TOOLKIT_CONFIG, RuntimeSpec
+from gpunode.remedy import Remedy, RepairAction
 from gpunode.resources import render
 
 READER = "CRI-O"
@@ -50,6 +52,8 @@ class Crio(CriDaemon):
     own_handlers = BUILT_IN
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
+        if want.default:
+            _refuse_flag(engine, want)
         directory = drop_in_directory(engine)
         files = _files(host, engine, directory)
         default, runtimes = effective(files)
@@ -151,6 +155,21 @@ def _files(host: HostFacts, engine: RuntimeFacts, directory: str) -> tuple[FileF
     main = host.file(engine.config_path)
     refuse_unread(main.path, main.unread)
     return (*((main,) if main.text is not None else ()), *drop_ins.files_in(host, directory, deep=True))
+
+
+def _refuse_flag(engine: RuntimeFacts, want: RuntimeSpec) -> None:
+    """The command line takes precedence (cri-o: internal/criocli, mergeConfig), and it is the unit's."""
+    flag = flags_of(engine.flags).get("default-runtime", [want.handler])[-1]
+    if flag == want.handler:
+        return
+    raise UnsupportedHost(
+        f"{engine.unit} starts CRI-O with --default-runtime {flag}, which takes precedence over every file",
+        evidence=f"its command line; systemctl cat {named(engine.unit)} shows ExecStart, and the file of its options",
+        remedy=Remedy(
+            RepairAction.CONFIGURE,
+            "take --default-runtime out of these, systemctl daemon-reload, and run gpunode again; or use --no-default",
+        ),
+    )
 
 
 def _runtime_section(file: FileFacts) -> Plain:

@@ -9,7 +9,7 @@ import pytest
 
 from gpunode.engines.base import Removal
 from gpunode.engines.crio import Crio, effective
-from gpunode.errors import ConfigFileError
+from gpunode.errors import ConfigFileError, UnsupportedHost
 from gpunode.model.action import PutFile, Run
 from gpunode.model.spec import Spec
 from gpunode.planner.engines.steps import runtime_steps
@@ -53,6 +53,22 @@ def effective_in(tree: dict[str, str]) -> tuple[str | None, dict[str, dict[str, 
         runtimes |= section.get("runtimes", {})
     assert (default, runtimes) == effective(tuple(file_facts(path, tree[path]) for path in files))
     return default, runtimes
+
+
+@pytest.mark.parametrize("flags", [("--default-runtime=crun",), ("--default-runtime", "crun", "--log-level=info")])
+def test_a_flag_in_the_unit_takes_precedence(flags: tuple[str, ...]) -> None:
+    engine = engine_facts("crio", "1.33.5", flags=flags)
+    with pytest.raises(UnsupportedHost) as refused:
+        rewritten.rewrite(engine, {})
+    assert refused.value.problem == (
+        "crio.service starts CRI-O with --default-runtime crun, which takes precedence over every file"
+    )
+    assert "systemctl cat crio.service" in refused.value.evidence
+    assert rewritten.rewrite(engine, {}, WANTED["no"]).changed, "the handler alone goes into the file"
+
+
+def test_a_flag_that_names_the_handler_is_no_hindrance() -> None:
+    assert rewritten.rewrite(engine_facts("crio", "1.33.5", flags=("--default-runtime=nvidia",)), {}).changed
 
 
 def test_there_are_pairs_enough() -> None:
