@@ -110,6 +110,34 @@ def test_a_flag_in_the_unit_takes_precedence() -> None:
 
 
 @pytest.mark.parametrize(
+    ("flags", "config", "where"),
+    [
+        (("server", "--config", "/etc/k3s/node.yaml"), "/etc/k3s/node.yaml", "/etc/k3s/node.yaml.d/99-gpunode.yaml"),
+        (("--config=/etc/k3s/node.yaml", "agent"), "/etc/k3s/node.yaml", "/etc/k3s/node.yaml.d/99-gpunode.yaml"),
+        (("server", "-c", "/etc/k3s/node.yaml"), "/etc/k3s/node.yaml", "/etc/k3s/node.yaml.d/99-gpunode.yaml"),
+        (("server", "--config", "https://me:word@srv/k"), "URL", "what is there"),
+    ],
+)
+def test_a_config_elsewhere_is_refused_with_what_to_write_where(
+    flags: tuple[str, ...], config: str, where: str
+) -> None:
+    """k3s reads that file and its own FILE.d, and nothing of /etc/rancher/k3s."""
+    engine = engine_facts("k3s", "2.0.5", distribution_flags=flags)
+    with pytest.raises(UnsupportedHost) as refused:
+        rewritten.rewrite(engine, {MAIN: "default-runtime: nvidia\n"})
+    assert refused.value.problem.startswith(f"k3s.service starts k3s with --config {config}, and it reads nothing of ")
+    assert refused.value.remedy.text.startswith("once nvidia-container-runtime is installed, write ")
+    assert f" the line default-runtime: nvidia into {where}, systemctl restart " in refused.value.remedy.text
+    assert not rewritten.rewrite(engine, {}, RuntimeSpec(default=False)).changed
+    assert not rewritten.rewrite(replace(engine, effective_default="nvidia"), {}).changed, "somebody wrote it there"
+
+
+@pytest.mark.parametrize("flags", [("server", "--config", MAIN), ("server", "--config=/etc/rancher//k3s/config.yaml")])
+def test_the_usual_config_may_be_named(flags: tuple[str, ...]) -> None:
+    assert rewritten.rewrite(engine_facts("k3s", "2.0.5", distribution_flags=flags), {}).main.path == OURS
+
+
+@pytest.mark.parametrize(
     "want",
     [RuntimeSpec(handler="gpu"), RuntimeSpec(path="/opt/gpu/runtime")],
     ids=["another handler", "another program"],

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from posixpath import basename, dirname
+from itertools import pairwise
+from posixpath import basename, dirname, normpath
 
 from gpunode.advice import named
 from gpunode.catalog.runtimes import kubernetes_distribution, merged_by_rancher
@@ -56,15 +57,16 @@ class K3s(embedded.Distribution):
         directory = kubernetes_distribution(self.name).reads
         files = _files(host, directory)
         if not want.default:
-            file = host.file(f"{directory}/{DROP_IN}")
             note = f"{self.name} adds the handler {HANDLER} by itself when it starts and finds {PROGRAM}"
-            return Rewrite((Edit(file.path, file.text, file.text or ""),), (), (note,))
+            return _unchanged(host.file(f"{directory}/{DROP_IN}"), note)
         _refuse_flag(engine)
+        if (elsewhere := _other_config(engine, directory)) is not None:
+            _refuse_elsewhere(engine, elsewhere, directory)
+            return _unchanged(host.file(f"{directory}/{DROP_IN}"))
         notes = _template_note(host, engine)
         found = [(file, value) for file in files if (value := default_runtime(file.path, file.text or "")) is not None]
         if found and found[-1][1] == HANDLER:
-            file = found[-1][0]
-            return Rewrite((Edit(file.path, file.text, file.text or ""),), (), notes)
+            return _unchanged(found[-1][0], *notes)
         merged = tuple(file for file, _ in found if dirname(file.path).endswith(".d"))
         path = drop_ins.path_to_write(merged, f"{directory}/{DROP_IN}", lambda f: f.path.endswith("gpunode.yaml"))
         file = host.file(path)
@@ -131,6 +133,10 @@ def removed(text: str, handler: str, previous_default: str | None, *, path: str 
     return "".join(line for line in text.splitlines(keepends=True) if not _LINE.match(line))
 
 
+def _unchanged(file: FileFacts, *notes: str) -> Rewrite:
+    return Rewrite((Edit(file.path, file.text, file.text or ""),), (), notes)
+
+
 def _files(host: HostFacts, directory: str) -> tuple[FileFacts, ...]:
     """In the order in which they are read. Raises ConfigFileError for one that cannot be read."""
     here = (file for path, file in host.files.items() if file.exists and merged_by_rancher(directory, path))
@@ -182,6 +188,34 @@ def _refuse_flag(engine: RuntimeFacts) -> None:
             evidence=f"systemctl cat {engine.unit}: ExecStart",
             remedy=f"take --{KEY} out of the unit, systemctl daemon-reload, and run gpunode again",
         )
+
+
+def _other_config(engine: RuntimeFacts, directory: str) -> str | None:
+    """The file that its unit names in place of config.yaml; None where it names none, or that one.
+
+    It reads that file and the directory FILE.d, and nothing else (k3s: pkg/configfilearg, findConfigFileFlag).
+    """
+    for word, after in pairwise((*engine.distribution_flags, "")):
+        name, equals, value = word.partition("=")
+        if name in ("--config", "-c"):
+            file = value if equals else after
+            return file if file and normpath(file) != f"{directory}/config.yaml" else None
+    return None
+
+
+def _refuse_elsewhere(engine: RuntimeFacts, file: str, directory: str) -> None:
+    """Raises UnsupportedHost unless nvidia is the default all the same: gpunode does not read that file."""
+    if engine.effective_default == HANDLER:
+        return
+    config, where = named(file), named(f"{file}.d/{basename(DROP_IN)}")
+    if not file.startswith("/"):  # an address may hold a password
+        config, where = "URL", "what is there"
+    raise UnsupportedHost(
+        f"{engine.unit} starts {engine.name} with --config {config}, and it reads nothing of {directory} then",
+        evidence=f"systemctl cat {named(engine.unit)}: ExecStart",
+        remedy=f"once {PROGRAM} is installed, write the line {KEY}: {HANDLER} into {where}, systemctl restart "
+        f"{named(engine.unit)} (pods keep running), and run gpunode again",
+    )
 
 
 def _template_note(host: HostFacts, engine: RuntimeFacts) -> tuple[str, ...]:
