@@ -26,6 +26,7 @@ class Process:
     gid: int | None = None  # with uid
     sees_toolkit: bool = True  # its /etc has nvidia-container-runtime
     started_at: int | None = None  # seconds since 1970
+    config_file: str | None = None  # of a containerd: K3S_CONFIG_FILE or RKE2_CONFIG_FILE; "URL" for what is no path
 
     @property
     def binary(self) -> str | None:
@@ -69,5 +70,6 @@ def _process(pid: int, text: str) -> Process:
         gid=whole_number(value.get("gid")),
         sees_toolkit=value.get("sees_toolkit") != "0",
         started_at=whole_number(value.get("started_at")),
+        config_file=value.get("config_file"),
         argv=tuple(re.findall(r"^arg=(.*)$", text, re.MULTILINE)),
     )

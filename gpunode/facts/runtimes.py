@@ -202,6 +202,7 @@ def _containerd(sections: Sections, units: Units, pid: int, running: Mapping[int
         snap=_is_snap(binary, unit, sections, client=False),
         embedded_in=distribution_version(sections, embedded_in) if embedded_in else None,
         distribution_flags=exec_words(units.get(unit, {}))[1:] if embedded_in else (),
+        distribution_config=process.config_file if process and embedded_in in ("k3s", "rke2") else None,
     )
 
 

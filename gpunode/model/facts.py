@@ -209,6 +209,7 @@ class RuntimeFacts:
     pid: int | None = None  # of the running daemon
     started_at: int | None = None  # when that process started, in seconds since 1970
     distribution_flags: tuple[str, ...] = ()  # behind the binary in its unit's ExecStart: "server", "--disable", ...
+    distribution_config: str | None = None  # what K3S_CONFIG_FILE or RKE2_CONFIG_FILE names; "URL" for what is no path
     others: tuple[tuple[int, str], ...] = ()  # pid and unit of further daemons of root (docker)
     socket_mode: int | None = None  # permission bits of its socket, 0o660; None: it was not asked
 

@@ -132,6 +132,17 @@ def test_a_config_elsewhere_is_refused_with_what_to_write_where(
     assert not rewritten.rewrite(replace(engine, effective_default="nvidia"), {}).changed, "somebody wrote it there"
 
 
+def test_a_config_elsewhere_by_the_environment_is_refused_too() -> None:
+    """Which counts more than the flag."""
+    flags = ("server", "--config", MAIN)
+    engine = engine_facts("rke2", "2.0.5", distribution_flags=flags, distribution_config="/srv/rke2.yaml")
+    with pytest.raises(UnsupportedHost) as refused:
+        rewritten.rewrite(engine, {})
+    assert "starts rke2 with RKE2_CONFIG_FILE /srv/rke2.yaml, and" in refused.value.problem
+    assert refused.value.evidence.endswith(": Environment")
+    assert "into /srv/rke2.yaml.d/99-gpunode.yaml, " in refused.value.remedy.text
+
+
 @pytest.mark.parametrize("flags", [("server", "--config", MAIN), ("server", "--config=/etc/rancher//k3s/config.yaml")])
 def test_the_usual_config_may_be_named(flags: tuple[str, ...]) -> None:
     assert rewritten.rewrite(engine_facts("k3s", "2.0.5", distribution_flags=flags), {}).main.path == OURS

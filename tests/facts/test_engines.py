@@ -10,9 +10,10 @@ import pytest
 
 from gpunode.facts.collect import assemble
 from gpunode.facts.engines import own_files
+from gpunode.facts.processes import parse_processes
 from gpunode.facts.recordings import masked
 from gpunode.facts.runtimes import socket_modes
-from gpunode.facts.wire import Sections
+from gpunode.facts.wire import Sections, decode
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.files import FileFacts
 from tests.facts.hosts import ROOTS, in_namespaces, make_root, run_probe, snapshot
@@ -43,6 +44,29 @@ def test_k3s_is_named_by_its_unit_and_its_own_files_are_known() -> None:
     assert (engine.imports, engine.distribution_flags) == (("/etc/rancher/k3s/config.yaml",), ("server",))
     assert (engine.effective_default, engine.cdi, engine.active) == ("runc", True, True)
     assert HOSTS["ubuntu2404-k3s-l4"].kubernetes.distribution == "k3s"
+
+
+def test_the_config_that_k3s_has_by_its_environment_is_known() -> None:
+    recipe = next(one for one in ENGINES if one.slug == "ubuntu2404-k3s-l4")
+    changed = stream(recipe).replace(b"|comm=containerd\n", b"|comm=containerd\n|config_file=/srv/node.yaml\n")
+    (engine,) = [one for one in assemble(changed, "k3s").runtimes if one.name == "k3s"]
+    assert engine.distribution_config == "/srv/node.yaml"
+    assert only("ubuntu2404-k3s-l4").distribution_config is None
+
+
+@pytest.mark.parametrize(
+    ("variable", "known"),
+    [("K3S_CONFIG_FILE=/srv/k3s.yaml", "/srv/k3s.yaml"), ("RKE2_CONFIG_FILE=/srv/rke2.yaml", "/srv/rke2.yaml"),
+     ("K3S_CONFIG_FILE=https://me:K10secret@srv/k3s", "URL"), ("K3S_CONFIG_FILE=", None), ("PATH=/bin", None)],
+)  # fmt: skip
+def test_of_a_containerds_environment_only_the_config_of_its_k3s_is_read(
+    variable: str, known: str | None, shell: tuple[str, ...], tmp_path: Path
+) -> None:
+    root = make_root(tmp_path)
+    (root / "proc/950/environ").write_text(f"K3S_TOKEN=K10secret\0{variable}\0")
+    done = run_probe(shell, root)
+    assert [one.config_file for one in parse_processes(decode(done.stdout)) if one.pid == 950] == [known]
+    assert b"K10secret" not in done.stdout
 
 
 def test_of_k3s_files_are_those_that_it_merges() -> None:

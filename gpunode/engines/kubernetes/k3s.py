@@ -193,26 +193,32 @@ def _refuse_flag(engine: RuntimeFacts) -> None:
 def _other_config(engine: RuntimeFacts, directory: str) -> str | None:
     """The file that its unit names in place of config.yaml; None where it names none, or that one.
 
-    It reads that file and the directory FILE.d, and nothing else (k3s: pkg/configfilearg, findConfigFileFlag).
+    It reads that file and the directory FILE.d, and nothing else; its environment counts more than a flag (k3s:
+    pkg/configfilearg, findConfigFileFlag).
     """
+    file = engine.distribution_config or next(_named_by_flag(engine), "")
+    return file if file and normpath(file) != f"{directory}/config.yaml" else None
+
+
+def _named_by_flag(engine: RuntimeFacts) -> Iterator[str]:
     for word, after in pairwise((*engine.distribution_flags, "")):
         name, equals, value = word.partition("=")
         if name in ("--config", "-c"):
-            file = value if equals else after
-            return file if file and normpath(file) != f"{directory}/config.yaml" else None
-    return None
+            yield value if equals else after
 
 
 def _refuse_elsewhere(engine: RuntimeFacts, file: str, directory: str) -> None:
     """Raises UnsupportedHost unless nvidia is the default all the same: gpunode does not read that file."""
     if engine.effective_default == HANDLER:
         return
+    variable = f"{engine.name.upper()}_CONFIG_FILE"
+    how, shown = ("--config", "ExecStart") if engine.distribution_config is None else (variable, "Environment")
     config, where = named(file), named(f"{file}.d/{basename(DROP_IN)}")
     if not file.startswith("/"):  # an address may hold a password
         config, where = "URL", "what is there"
     raise UnsupportedHost(
-        f"{engine.unit} starts {engine.name} with --config {config}, and it reads nothing of {directory} then",
-        evidence=f"systemctl cat {named(engine.unit)}: ExecStart",
+        f"{engine.unit} starts {engine.name} with {how} {config}, and it reads nothing of {directory} then",
+        evidence=f"systemctl cat {named(engine.unit)}: {shown}",
         remedy=f"once {PROGRAM} is installed, write the line {KEY}: {HANDLER} into {where}, systemctl restart "
         f"{named(engine.unit)} (pods keep running), and run gpunode again",
     )

@@ -146,8 +146,14 @@ process() { # of pid, comm, ppid, uid, gid -> $T/process:PID, and exe
     cgroups
     if [ "$uid" = 0 ]; then head -c 65536 "$R/proc/$pid/cmdline" 2>/dev/null
     else briefly head -c 65536 "$R/proc/$pid/cmdline"; fi | tr '\0' '\n' | sed 's/^/arg=/'
+    [ "$uid$comm" != 0containerd ] || config_of_rancher
   } >"$T/process:$pid"
 }
+
+config_of_rancher() { # of k3s or rke2, whose containerd inherits it; no other word of its environment, and no address, which may hold a password
+  head -c 65536 "$R/proc/$pid/environ" | tr '\0' '\n' |
+    sed -n 's|^K3S_CONFIG_FILE=/|config_file=/|p; s|^K3S_CONFIG_FILE=[^/].*|config_file=URL|p; s|^RKE2_CONFIG_FILE=/|config_file=/|p; s|^RKE2_CONFIG_FILE=[^/].*|config_file=URL|p'
+} 2>/dev/null
 
 cgroups() { # of pid, each once
   known=$NL
