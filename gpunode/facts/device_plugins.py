@@ -12,8 +12,9 @@ from gpunode.foreign import NotRead, read_json, whole_number
 from gpunode.model.kubernetes import DevicePlugins, PluginPod
 from gpunode.regex import regex
 
-# Of NVIDIA's plugin, and of those made from it: nvidia-gpu.sock, nvidia-mig-1g.10gb.sock, nvidiaGPU-1.sock.
-_SOCKET = regex(r"socket=([01]) (nvidia[\w.-]{0,100})", re.ASCII)
+# Of NVIDIA's plugin, and of those made from it: nvidia-gpu.sock, nvidia-mig-1g.10gb.sock, nvidiaGPU-1.sock. The plugin
+# of network cards puts the resource's prefix before its name: nvidia.com_hostdev.sock (sriov-network-device-plugin).
+_SOCKET = regex(r"socket=([01]) (nvidia(?!\.com_)[\w.-]{0,100})", re.ASCII)
 _POD = regex(r"pod=([\w.-]{1,400}) ([\w.-]{1,100}) (-1|[0-9]{1,6})", re.ASCII)
 _REGISTRATION = regex(r"registry=([\w.-]{1,100}?)(?:-reg)?\.sock", re.ASCII)
 _IMAGE = regex(r"[A-Za-z0-9][\w.:/@-]{0,299}", re.ASCII)

@@ -11,9 +11,8 @@ from typing import Literal, NamedTuple
 
 from gpunode.advice import listing
 from gpunode.errors import UnsupportedHost
-from gpunode.foreign import whole_number
 from gpunode.model.facts import HostFacts, RuntimeFacts
-from gpunode.model.kubernetes import GPU_DRA_DRIVER, NVIDIA_RESOURCES
+from gpunode.model.kubernetes import GPU_DRA_DRIVER, gpu_counts
 from gpunode.model.pod_trial import PodTrial
 from gpunode.model.report import CheckReport, Finding
 from gpunode.values import dataclass
@@ -169,7 +168,7 @@ def _checkpoint(host: HostFacts, engines: Sequence[RuntimeFacts], handler: str) 
         return Seen(None, f"{plugins.directory}/kubelet_internal_checkpoint was not read")
     counts = {name: len(ids) for name, ids in plugins.resources.items() if ids}
     where = "RegisteredDevices of kubelet_internal_checkpoint"
-    return Seen(bool(counts), f"{where}: {_counted(counts) or 'no device of nvidia.com'}")
+    return Seen(bool(counts), f"{where}: {_counted(counts) or 'no GPU'}")
 
 
 def _node(host: HostFacts, engines: Sequence[RuntimeFacts], handler: str) -> Seen:
@@ -177,7 +176,7 @@ def _node(host: HostFacts, engines: Sequence[RuntimeFacts], handler: str) -> See
     node = host.kubernetes.node
     if node is None:
         return Seen(None, f"the node's object is not known: {host.unread.get('node', 'the API server was not asked')}")
-    has, gives = _of_nvidia(node.capacity), _of_nvidia(node.allocatable)
+    has, gives = gpu_counts(node.capacity), gpu_counts(node.allocatable)
     if not any(has.values()):
         return Seen(False, "the node's capacity has no nvidia.com/gpu, or 0")
     all_given = all(gives.get(name, 0) >= count for name, count in has.items())
@@ -186,11 +185,6 @@ def _node(host: HostFacts, engines: Sequence[RuntimeFacts], handler: str) -> See
 
 def _not_read(host: HostFacts) -> Seen:
     return Seen(None, "the kubelet's directory was not read" + ("" if host.root else ": that needs root"))
-
-
-def _of_nvidia(quantities: Mapping[str, str]) -> dict[str, int]:
-    counts = {name: whole_number(text) for name, text in quantities.items() if name.startswith(NVIDIA_RESOURCES)}
-    return {name: count for name, count in counts.items() if count is not None}
 
 
 def _counted(counts: Mapping[str, int]) -> str:

@@ -6,9 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 
 from gpunode.kubernetes.documents import Object
-from gpunode.kubernetes.pod_rules import GPU
 from gpunode.kubernetes.pods import NAME, PodRequest
-from gpunode.model.kubernetes import GPU_DRA_DRIVER
+from gpunode.model.kubernetes import GPU, GPU_DRA_DRIVER
 from gpunode.model.versions import Release
 
 # Its own class: gpu.nvidia.com belongs to the chart of NVIDIA's driver, which writes more into it.

@@ -15,7 +15,6 @@ from gpunode.model.versions import Release, written
 
 PodMode = Literal["device-plugin", "dra", "alpha"]
 POD_MODES: tuple[PodMode, ...] = get_args(PodMode)
-GPU = "nvidia.com/gpu"
 ALPHA_GPU = "alpha.kubernetes.io/nvidia-gpu"
 DEVICE_PLUGINS: Release = (1, 8)  # device plugins are there (alpha, off)
 SEVERAL_ALPHA_GPUS: Release = (1, 6)  # the scheduler counted one GPU of a node before

@@ -9,7 +9,8 @@ from typing import Any
 from gpunode.kubernetes.documents import Object
 from gpunode.kubernetes.label_values import product_value
 from gpunode.kubernetes.labels import ALPHA_NAME
-from gpunode.kubernetes.pod_rules import ALPHA_GPU, GPU
+from gpunode.kubernetes.pod_rules import ALPHA_GPU
+from gpunode.model.kubernetes import GPU
 from gpunode.model.versions import Release
 from gpunode.values import dataclass
 

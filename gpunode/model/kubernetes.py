@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import field
 from types import MappingProxyType
 
+from gpunode.foreign import whole_number
 from gpunode.regex import regex
 from gpunode.values import dataclass
 
 NVIDIA_RESOURCES = "nvidia.com/"
+GPU = f"{NVIDIA_RESOURCES}gpu"
 LONGEST_RESOURCE = 63  # characters of a resource's name
 _RESOURCE = regex(r"nvidia\.com/[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
 GPU_DRA_DRIVER = "gpu.nvidia.com"
@@ -99,6 +101,25 @@ def resource_name(name: str) -> str | None:
     return whole if len(whole) <= LONGEST_RESOURCE and _RESOURCE.fullmatch(whole) else None
 
 
+def is_of_gpus(resource: str) -> bool:
+    """Whether it gives pods GPUs: "nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-1g.10gb".
+
+    NVIDIA's device plugin gives them no other names: it ignores `resources` and `rename` of its configuration, and
+    renameByDefault adds ".shared". All else below nvidia.com is of other plugins: network cards ("nvidia.com/hostdev",
+    by its Network Operator), GPUs that virtual machines get.
+    """
+    return resource == GPU or resource.startswith((f"{GPU}.", f"{NVIDIA_RESOURCES}mig-"))
+
+
+def gpu_counts(quantities: Mapping[str, str]) -> dict[str, int]:
+    """Of a node's capacity or allocatable what is of GPUs, in devices: "nvidia.com/gpu" -> 8.
+
+    Without what is no whole number, as an extended resource always is.
+    """
+    counts = {name: whole_number(text) for name, text in quantities.items() if is_of_gpus(name)}
+    return {name: count for name, count in counts.items() if count is not None}
+
+
 @dataclass(frozen=True)
 class SharedResource:
     """A resource of which several containers get the same device."""
@@ -155,8 +176,8 @@ class DevicePlugins:
 
     @property
     def resources(self) -> Mapping[str, tuple[str, ...]]:
-        """What is registered of NVIDIA's, with devices or without."""
-        return {n: ids for n, ids in (self.registered or {}).items() if n.startswith(NVIDIA_RESOURCES)}
+        """What is registered of GPUs, with devices or without."""
+        return {name: ids for name, ids in (self.registered or {}).items() if is_of_gpus(name)}
 
     @property
     def plugin_pods(self) -> tuple[PluginPod, ...]:

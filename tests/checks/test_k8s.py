@@ -114,6 +114,9 @@ NEVER = plugins(**GONE)
 BLIND = plugins(sockets={}, registered={}, said="No devices found")
 ENDS = plugins(**{**GONE, "pods": (replace(PLUGIN, restarts=7),), "said": "could not load NVML library"})
 LEFT = plugins(pods=(), processes=())
+# As NVIDIA's Network Operator registers network cards.
+CARDS = {"nvidia.com/gpu": (), "nvidia.com/hostdev": ("0000:5e:00.0", "0000:5e:00.1")}
+OF_CARDS = {"nvidia.com/gpu": "0", "nvidia.com/hostdev": "2"}
 MIXED = replace(h.smi(h.seen(uuid=UUID, mig_uuids=("MIG-1", "MIG-2"))), kubernetes=WELL_KUBERNETES)
 DRA = plugins(**GONE, dra=frozenset({"gpu.nvidia.com"}))
 WAITING = "kube-system_nvidia-device-plugin-x7x2k"
@@ -141,6 +144,9 @@ PASSES: tuple[tuple[str, HostFacts], ...] = (
     ("k8s.image-pull", plugins(processes=())),
     ("k8s.image-pull", node(NEVER, images=("mirror:5000/nvidia/k8s-device-plugin:v0.20.0",))),
     ("k8s.dra", DRA),
+    ("k8s.dra", plugins(**{**GONE, "registered": CARDS}, dra=frozenset({"gpu.nvidia.com"}))),
+    ("k8s.capacity", node(capacity={**WELL_NODE.allocatable, "nvidia.com/hostdev": "2"},
+                          allocatable={**WELL_NODE.allocatable, "nvidia.com/hostdev": "1"})),
     ("k8s.kubelet-up", kubernetes(replace(WELL, services={}), distribution="k3s")),
     ("k8s.feature-gates", gates("1.11.3", Accelerators=True)),
     ("k8s.feature-gates", gates("1.27.9", DevicePlugins=True)),
@@ -193,12 +199,16 @@ FAULTS: tuple[tuple[str, HostFacts, str, Severity | None], ...] = (
     ("k8s.dp-container", node(LEFT, allocatable={"nvidia.com/gpu": "0"}),
      f"nvidia-gpu.sock, nvidia.com/gpu is left in {DIRECTORY}; no process of one is there, and the node gives", None),
     ("k8s.dp-container", node(LEFT, allocatable={"cpu": "64"}), "the node gives out no GPU", None),
+    ("k8s.dp-container", node(LEFT, allocatable=OF_CARDS), "the node gives out no GPU", None),
     ("k8s.runtimeclass", replace(BLIND, runtimes=(RUNC,)), 'its log: "No devices found"; the default runtime is runc',
      None),
     ("k8s.dp-socket", plugins(sockets={"nvidia-gpu.sock": False}), "nvidia-gpu.sock is older than kubelet.sock", None),
     ("k8s.dp-socket", BLIND, "no socket of NVIDIA's; its log", None),
-    ("k8s.dp-registered", plugins(registered={}), "RegisteredDevices has no device", None),
-    ("k8s.dp-registered", plugins(registered={"nvidia.com/gpu": (), "rdma/hca": ("a",)}), "has no device of", None),
+    ("k8s.runtimeclass", plugins(replace(BLIND, runtimes=(RUNC,)), sockets={}, registered=CARDS, said="No devices"),
+     'its log: "No devices"; the default runtime is runc', None),
+    ("k8s.dp-registered", plugins(registered={}), "RegisteredDevices has no GPU", None),
+    ("k8s.dp-registered", plugins(registered={"nvidia.com/gpu": (), "rdma/hca": ("a",)}), "has no GPU", None),
+    ("k8s.dp-registered", plugins(registered=CARDS), "RegisteredDevices has no GPU", None),
     ("k8s.dp-registered", plugins(registered={"nvidia.com/gpu": ("GPU-other",)}), f"1 healthy devices, without {UUID}",
      Severity.WARNING),
     ("k8s.dp-registered", plugins(replace(WELL, pci=(h.GPU, replace(h.GPU, address="0000:61:00.0"))),
@@ -215,6 +225,7 @@ FAULTS: tuple[tuple[str, HostFacts, str, Severity | None], ...] = (
     ("k8s.node-ready", condition("Ready", "Unknown NodeStatusUnknown"), "Ready is Unknown", None),
     ("k8s.node-ready", node(unschedulable=True), "spec.unschedulable", Severity.WARNING),
     ("k8s.capacity", node(capacity={"cpu": "64"}), "capacity has no nvidia.com/gpu", None),
+    ("k8s.capacity", node(capacity=OF_CARDS, allocatable=OF_CARDS), "capacity has no nvidia.com/gpu", None),
     ("k8s.capacity", node(capacity={"nvidia.com/gpu": "8"}, allocatable={"nvidia.com/gpu": "7"}),
      "nvidia.com/gpu 8, allocatable 7", Severity.WARNING),
     ("k8s.capacity", node(capacity={"nvidia.com/gpu": "8"}, allocatable={}), "allocatable 0", Severity.ERROR),

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from gpunode.cli.app import main
-from gpunode.cli.verbs.k8s_verify_pod import _is_offered
+from gpunode.cli.verbs.k8s_verify_pod import _manifest
 from gpunode.engines.kubernetes.pod_engines import pod_engines
 from gpunode.errors import ExitCode
 from gpunode.model.facts import HostFacts, KubernetesFacts, RuntimeFacts
-from gpunode.model.kubernetes import KubeletSettings
+from gpunode.model.kubernetes import KubeletSettings, NodeFacts
 from tests.checks import hosts as h
 
 DOCKER, CONTAINERD = (next(one for one in h.READY.runtimes if one.name == name) for name in ("docker", "containerd"))
@@ -61,15 +62,19 @@ def test_what_is_refused(capsys: pytest.CaptureFixture[str], words: list[str], s
 
 
 @pytest.mark.parametrize(
-    ("name", "count", "offered"),
+    ("name", "count", "asked"),
     [
-        ("nvidia.com/gpu", "8", True),
-        ("nvidia.com/gpu", "0", False),
-        ("nvidia.com/gpu.shared", "4", True),
-        ("nvidia.com/mig-1g.10gb", "7", True),
-        ("nvidia.com/hostdev", "8", False),
-        ("cpu", "64", False),
+        ("nvidia.com/gpu", "8", "nvidia.com/gpu"),
+        ("nvidia.com/gpu.shared", "0", "nvidia.com/gpu"),
+        ("nvidia.com/gpu.shared", "4", "nvidia.com/gpu.shared"),
+        ("nvidia.com/mig-1g.10gb", "7", "nvidia.com/mig-1g.10gb"),
+        ("nvidia.com/gpumem", "8", "nvidia.com/gpu"),
+        ("nvidia.com/hostdev", "8", "nvidia.com/gpu"),
+        ("cpu", "64", "nvidia.com/gpu"),
     ],
 )
-def test_of_what_a_pod_is_given_one(name: str, count: str, offered: bool) -> None:
-    assert _is_offered(name, count) is offered
+def test_of_what_a_pod_is_given_one(name: str, count: str, asked: str) -> None:
+    node = NodeFacts(allocatable={name: count})
+    host = replace(h.READY, kubernetes=replace(h.READY.kubernetes, node=node))
+    pod: Any = _manifest("gpunode-verify-1", "gpu07", host, "nvidia", "registry.example/vectoradd:12.5")
+    assert pod["spec"]["containers"][0]["resources"]["limits"] == {asked: 1}

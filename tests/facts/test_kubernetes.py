@@ -531,6 +531,23 @@ def test_odd_lines_are_not_known(text: str) -> None:
     assert (plugins.registered, plugins.sockets, plugins.processes, plugins.image) == (None, {}, (), None)
 
 
+def test_a_plugin_of_network_cards_is_not_the_one_of_gpus() -> None:
+    """As NVIDIA's Network Operator registers cards: resource prefix nvidia.com, and a socket of that name."""
+    cards = 'plugins=/d\nsocket=1 nvidia.com_hostdev.sock\nregistered={"nvidia.com/hostdev":["0000:5e:00.0"]'
+    for text, sockets, resources in (
+        (f"{cards}}}\n", {}, {}),
+        (
+            f'{cards},"nvidia.com/mig-1g.10gb":["MIG-1"]}}\nsocket=1 nvidia-mig-1g.10gb.sock\n',
+            {"nvidia-mig-1g.10gb.sock": True},
+            {"nvidia.com/mig-1g.10gb": ("MIG-1",)},
+        ),
+    ):
+        plugins = kubernetes_of(Sections({"kubernetes": Section(text)})).device_plugins
+        assert plugins
+        assert (plugins.sockets, plugins.resources) == (sockets, resources)
+        assert plugins.here is bool(sockets)
+
+
 @pytest.mark.parametrize(
     ("name", "legal"),
     [("gpu07", True), ("gpu-07.example.org", True), ("-o=json", False), ("GPU07", False), ("a/b", False), ("", False),

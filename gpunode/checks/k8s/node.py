@@ -10,10 +10,9 @@ from gpunode.catalog.versions import first_with
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import PRUNE
-from gpunode.foreign import whole_number
 from gpunode.model.facts import HostFacts
 from gpunode.model.kubelet_program import kubelet_program
-from gpunode.model.kubernetes import NVIDIA_RESOURCES, NodeFacts
+from gpunode.model.kubernetes import NodeFacts, gpu_counts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.versions import at_least
 from gpunode.remedy import Remedy, RepairAction
@@ -71,7 +70,7 @@ def node_ready(host: HostFacts, context: Context) -> CheckOutcome:
     "k8s.capacity",
     Severity.ERROR,
     title="the cluster can give out the node's GPUs",
-    reads=f"{READS}: capacity and allocatable of nvidia.com resources",
+    reads=f"{READS}: capacity and allocatable of GPUs",
     remedy=Remedy(RepairAction.SUPPORT, "look at the device plugin's log, and at health.xid-recent"),
     needs=NODE,
     mode="device-plugin",
@@ -79,7 +78,7 @@ def node_ready(host: HostFacts, context: Context) -> CheckOutcome:
 def capacity(host: HostFacts, context: Context) -> CheckOutcome:
     """The node offers no GPU, or fewer than it has: pods wait with Insufficient nvidia.com/gpu."""
     node, plugins = _node(host), host.kubernetes.device_plugins
-    has, gives = _of_nvidia(node.capacity), _of_nvidia(node.allocatable)
+    has, gives = gpu_counts(node.capacity), gpu_counts(node.allocatable)
     if not any(has.values()):
         if plugins is None or not plugins.here:
             return NotApplicable("no device plugin of NVIDIA's is known to be on this node (k8s.dp-container)")
@@ -99,12 +98,6 @@ def capacity(host: HostFacts, context: Context) -> CheckOutcome:
         ),
         severity=Severity.ERROR if not any(gives.values()) else Severity.WARNING,
     )
-
-
-def _of_nvidia(quantities: Mapping[str, str]) -> dict[str, int]:
-    """Without what is no whole number, as an extended resource always is."""
-    counts = {name: whole_number(text) for name, text in quantities.items() if name.startswith(NVIDIA_RESOURCES)}
-    return {name: count for name, count in counts.items() if count is not None}
 
 
 @check(

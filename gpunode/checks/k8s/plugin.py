@@ -12,7 +12,7 @@ from gpunode.checks.registry import Context, check
 from gpunode.checks.rt.engines import wanted
 from gpunode.model.entities import unit
 from gpunode.model.facts import HostFacts, RuntimeFacts
-from gpunode.model.kubernetes import GPU_DRA_DRIVER, NVIDIA_RESOURCES, DevicePlugins, NodeFacts
+from gpunode.model.kubernetes import GPU_DRA_DRIVER, DevicePlugins, NodeFacts, is_of_gpus
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.versions import at_least
 from gpunode.regex import regex
@@ -96,7 +96,7 @@ def _without_process(plugins: DevicePlugins, node: NodeFacts | None) -> CheckOut
     left = listing((*sorted(plugins.sockets), *sorted(plugins.resources)))
     if node is None:
         return NotApplicable(f"of a device plugin only {left} is seen, and whether one still runs is not known")
-    if any(quantity != "0" for name, quantity in node.allocatable.items() if name.startswith(NVIDIA_RESOURCES)):
+    if any(quantity != "0" for name, quantity in node.allocatable.items() if is_of_gpus(name)):
         return None
     return Finding(
         "no device plugin of NVIDIA's runs any more",
@@ -209,7 +209,7 @@ def dp_registered(host: HostFacts, context: Context) -> CheckOutcome:
     if not ids:
         return Finding(
             "the kubelet knows no GPU",
-            evidence=f"{plugins.directory}/kubelet_internal_checkpoint: RegisteredDevices has no device of nvidia.com",
+            evidence=f"{plugins.directory}/kubelet_internal_checkpoint: RegisteredDevices has no GPU",
             remedy=Remedy(RepairAction.SUPPORT, LOGS),
         )
     missing = _missing(host, ids)

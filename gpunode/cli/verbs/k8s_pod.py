@@ -64,6 +64,7 @@ def pod(
     from gpunode.kubernetes.dra_pod import dra_objects
     from gpunode.kubernetes.pods import PodRequest
     from gpunode.kubernetes.release import kubernetes_release
+    from gpunode.model.kubernetes import GPU
 
     release = kubernetes_release(kubernetes) if kubernetes is not None else None
     chosen = rules.pod_mode(mode, release)
@@ -74,7 +75,7 @@ def pod(
     request = PodRequest(
         image=rules.image_name(image) if image is not None else "",
         gpus=count,
-        resource=rules.gpu_resource(resource) if resource is not None else rules.GPU,
+        resource=rules.gpu_resource(resource) if resource is not None else GPU,
         kubernetes=release,
         runtime_class=rules.class_name(runtime_class, release) if runtime_class is not None else None,
         product=rules.product_name(product, chosen) if product is not None else None,

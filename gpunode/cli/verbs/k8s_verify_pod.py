@@ -137,12 +137,13 @@ def _trial(
 def _manifest(name: str, node: str, facts: HostFacts, handler: str, image: str | None) -> Object:
     from gpunode.catalog.test_images import image_for
     from gpunode.engines.kubernetes.pod_engines import pod_engines
-    from gpunode.kubernetes.pod_rules import GPU
     from gpunode.kubernetes.pods import PodRequest, bound_pod
+    from gpunode.model.kubernetes import GPU, is_of_gpus
     from gpunode.model.versions import driver_numbers
 
     known = facts.kubernetes.node
-    offers = sorted(name for name, count in (known.allocatable if known else {}).items() if _is_offered(name, count))
+    offered = (known.allocatable if known else {}).items()
+    offers = sorted(name for name, count in offered if count != "0" and is_of_gpus(name))
     default = any(one.effective_default == handler for one in pod_engines(facts))
     branch = driver_numbers(facts.driver.loaded)
     request = PodRequest(
@@ -151,10 +152,3 @@ def _manifest(name: str, node: str, facts: HostFacts, handler: str, image: str |
         runtime_class=None if default else handler,
     )
     return bound_pod(request, name, node, POD_LIMIT_S)
-
-
-def _is_offered(name: str, count: str) -> bool:
-    """GPUs, shared ones and MIG instances; other resources below nvidia.com are of network cards."""
-    from gpunode.kubernetes.pod_rules import GPU
-
-    return count != "0" and (name == GPU or name.startswith(("nvidia.com/gpu.", "nvidia.com/mig-")))

@@ -239,6 +239,7 @@ def test_what_cannot_be_is_refused_with_its_reason(case: str) -> None:
     ("on", "spec"),
     [
         (node(runs=HAS_DRA), DRA),
+        (node(runs=DevicePlugins(DIRECTORY, registered={"nvidia.com/hostdev": ("0000:5e:00.0",)})), DRA),
         (node(runs=DevicePlugins(DIRECTORY, pods=(POD,))), PLUGIN),
         (node(runs=DevicePlugins(DIRECTORY, pods=(POD,))), Spec()),
         (node(runs=DevicePlugins(DIRECTORY, pods=(POD,))), replace(DRA, only=("driver",))),
@@ -247,8 +248,8 @@ def test_what_cannot_be_is_refused_with_its_reason(case: str) -> None:
         (node(P100), DRA),
         (node(GB200), DRA),
     ],
-    ids=["DRA and DRA", "plugin and plugin", "nobody said", "the driver alone", "565 is enough", "the engines alone",
-         "580 is Pascal's last", "GB200"],
+    ids=["DRA and DRA", "a plugin of network cards", "plugin and plugin", "nobody said", "the driver alone",
+         "565 is enough", "the engines alone", "580 is Pascal's last", "GB200"],
 )  # fmt: skip
 def test_what_goes_together_is_planned(on: HostFacts, spec: Spec) -> None:
     assert isinstance(make_plan(on, spec, CATALOG), Plan)
