@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from gpunode import resources
 from gpunode.catalog.runtimes import kubernetes_distributions
 from gpunode.kubernetes.documents import Object, documents
-from gpunode.model.kubernetes import KUBELET_UNIT, boot_drop_in
+from gpunode.model.kubernetes import CDI_REFRESH_UNIT, KUBELET_UNIT, boot_drop_in
 
 ReadinessForm = Literal["rule", "npd", "kubelet", "systemd", "cdi"]
 READINESS_FORMS: tuple[ReadinessForm, ...] = get_args(ReadinessForm)
@@ -24,7 +24,6 @@ LABEL = ("nvidia.com/gpu.present", "true")
 KUBELET = KUBELET_UNIT
 GPUNODE = "/usr/local/bin/gpunode"
 NPD_PATH = "/etc/node-problem-detector/gpunode.json"
-CDI_REFRESH = "nvidia-cdi-refresh.service"
 PRINTED = "Printed by `gpunode k8s readiness`."
 
 
@@ -113,6 +112,6 @@ def readiness_part(form: ReadinessForm, unit: str, *, continuous: bool, expect_g
     if form == "kubelet":
         return registration(unit)
     if form == "systemd":
-        text = resources.render("systemd/kubelet-after-gpus.conf.j2", refresh=CDI_REFRESH, by=PRINTED)
+        text = resources.render("systemd/kubelet-after-gpus.conf.j2", by=PRINTED)
         return boot_drop_in(unit), text
-    return boot_drop_in(CDI_REFRESH), resources.render("systemd/cdi-after-mig.conf.j2")
+    return boot_drop_in(CDI_REFRESH_UNIT), resources.render("systemd/cdi-after-mig.conf.j2")

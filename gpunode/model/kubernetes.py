@@ -17,6 +17,7 @@ _RESOURCE = regex(r"nvidia\.com/[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
 GPU_DRA_DRIVER = "gpu.nvidia.com"
 COMPUTE_DOMAIN_DRIVER = "compute-domain.nvidia.com"  # of the same pod: memory of other hosts' GPUs, by nvidia-imex
 KUBELET_UNIT = "kubelet.service"
+CDI_REFRESH_UNIT = "nvidia-cdi-refresh.service"
 CLOUDS = ("eks", "aks", "gke")  # of KubernetesFacts.distribution: nodes that a cloud's own programs make
 
 

@@ -69,6 +69,7 @@ def outcome(id: str, host: HostFacts, mode: KubernetesMode | None = "dra") -> Ch
 NO_DRA = node(kubernetes=replace(node().kubernetes, device_plugins=k.NEVER.kubernetes.device_plugins))
 PLUGIN = node(kubernetes=k.WELL_KUBERNETES)
 NOTHING_WAITS = node(files=k.WELL.files)
+IN_A_CIRCLE = node(files={DROP_IN: file_facts(DROP_IN, f"[Unit]\nAfter=x nvidia-cdi-refresh.service\n{ORDER}")})
 
 
 @pytest.mark.parametrize(
@@ -118,6 +119,7 @@ FAULTS: Mapping[str, tuple[str, HostFacts, KubernetesMode | None, str, Severity 
     "what nobody read": ("k8s.dra-needs", told("1.33.7", None), "dra", "apiserver", Severity.WARNING),
     "the rest of the cluster": ("k8s.dra-needs", told("1.33.7", ON), "dra", "apiserver", Severity.WARNING),
     "before what is documented": ("k8s.dra-needs", told("1.34.1", None), "dra", "for 1.34.2 or", Severity.WARNING),
+    "a drop-in of an earlier gpunode": ("k8s.dra-boot", IN_A_CIRCLE, "dra", f"{DROP_IN}: After= has nvidia-cdi", None),
     "nothing makes the nodes": ("k8s.dra-boot", NOTHING_WAITS, "dra", "no drop-in of kubelet.service", None),
     "a device plugin": ("k8s.dra", PLUGIN, "dra", f"{k.DIRECTORY}, /var/log/pods or processes", None),
     "a DRA driver": ("k8s.dra", node(), "device-plugin", "plugins_registry of the kubelet has gpu.nvidia", None),
@@ -220,8 +222,15 @@ def test_without_mode_dra_the_device_plugins_checks_are_as_they_were(mode: Kuber
     }
 
 
-def test_what_is_found_the_plan_mends() -> None:
-    host = replace(engine(cdi=False), files=k.WELL.files)
+@pytest.mark.parametrize(
+    ("host", "says"),
+    [
+        (replace(engine(cdi=False), files=k.WELL.files), " adds one, without a restart"),
+        (replace(IN_A_CIRCLE, runtimes=(replace(ENGINE, cdi=False),)), " takes it out, without a restart"),
+    ],
+    ids=["there is none", "of an earlier gpunode"],
+)
+def test_what_is_found_the_plan_mends(host: HostFacts, says: str) -> None:
     spec = Spec(kubernetes=KubernetesSpec("dra"), runtime=RuntimeSpec())
 
     def plan(options: tuple[str, ...]) -> Plan:
@@ -229,7 +238,7 @@ def test_what_is_found_the_plan_mends() -> None:
 
     found = agreed(run_all(host, spec, load_catalog(), today=h.TODAY), plan).findings
     assert found["k8s.dra-needs"].remedy.text == "gpunode setup --only runtime"
-    assert found["k8s.dra-boot"].remedy.text.startswith("gpunode setup --only kubernetes")
+    assert found["k8s.dra-boot"].remedy.text == f"gpunode setup --only kubernetes{says}"
     assert not any(id.startswith("setup.") for id in found)
 
 

@@ -113,6 +113,7 @@ def test_the_kubelet_comes_after_all_that_it_wants() -> None:
     assert set(wants) < set(after)
     assert {"gpunode-mig.service", "nvidia-fabricmanager.service", "systemd-modules-load.service"} < set(after)
     assert "Requires" not in unit
+    assert "nvidia-cdi-refresh.service" not in after  # that of toolkit 1.19.0 comes after the kubelet
     service = options(part("systemd"), "Service")
     assert all(line.startswith("-/") for line in service["ExecStartPre"])  # a broken GPU does not stop a kubelet
 

@@ -12,7 +12,7 @@ from gpunode.checks.rt.engines import wanted
 from gpunode.model.entities import unit as unit_entity
 from gpunode.model.facts import HostFacts
 from gpunode.model.kubelet_program import kubelet_version
-from gpunode.model.kubernetes import GPU_DRA_DRIVER, DevicePlugins
+from gpunode.model.kubernetes import CDI_REFRESH_UNIT, GPU_DRA_DRIVER, DevicePlugins
 from gpunode.model.plan import BOOT_ORDER_STEP, engine_step
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.remedy import Command, Remedy, RepairAction, gpunode, setup
@@ -231,14 +231,18 @@ def _switched_on(context: Context) -> Remedy:
     mode="dra",
 )
 def dra_boot(host: HostFacts, context: Context) -> CheckOutcome:
-    """After a boot the DRA driver may describe a GPU before its device nodes are made, and pods get it without them."""
-    from gpunode.engines.kubernetes.boot_order import kubelet_unit, unread, waits_for_nodes
+    """After a boot the DRA driver may describe a GPU before its device nodes are made, and pods get it without them; or
+    the kubelet does not start, as a drop-in of an earlier gpunode has it wait for CDI.
+    """
+    from gpunode.engines.kubernetes.boot_order import kubelet_unit, unread, waits_for_cdi, waits_for_nodes
 
     if context.mode != "dra":
         return NotApplicable("kubernetes.mode of the spec is not dra")
     unit = kubelet_unit(host)
     if unit is None:
         return NotApplicable(f"{host.init}, not systemd, starts the kubelet")
+    if path := waits_for_cdi(host, unit):
+        return _in_a_circle(unit, path)
     if waits_for_nodes(host, unit):
         return None
     if why := unread(host, unit):
@@ -247,6 +251,17 @@ def dra_boot(host: HostFacts, context: Context) -> CheckOutcome:
         f"{unit} does not wait for the GPUs' device nodes at boot",
         evidence=f"no drop-in of {unit} has nvidia-modprobe as ExecStartPre",
         remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "kubernetes"), " adds one, without a restart"),
+        steps=(BOOT_ORDER_STEP,),
+        entities=unit_entity(unit),
+    )
+
+
+def _in_a_circle(unit: str, path: str) -> Finding:
+    return Finding(
+        f"{unit} may be left out at boot",
+        evidence=f"{path}: After= has {CDI_REFRESH_UNIT}, which toolkit 1.19.0 starts after multi-user.target and so "
+        f"after {unit}",
+        remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "kubernetes"), " takes it out, without a restart"),
         steps=(BOOT_ORDER_STEP,),
         entities=unit_entity(unit),
     )

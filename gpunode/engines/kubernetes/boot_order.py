@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gpunode.catalog.runtimes import kubernetes_distributions
 from gpunode.model.facts import HostFacts
-from gpunode.model.kubernetes import KUBELET_UNIT, boot_drop_in
+from gpunode.model.kubernetes import CDI_REFRESH_UNIT, KUBELET_UNIT, boot_drop_in
 
 MAKES_NODES = "nvidia-modprobe"  # set-uid root, it makes the nodes that are not there
 _DIRECTORIES = ("/etc/systemd/system/", "/usr/lib/systemd/system/", "/lib/systemd/system/")
@@ -32,6 +32,18 @@ def waits_for_nodes(host: HostFacts, unit: str) -> str | None:
         if of_unit and any(_makes_them(line) for line in (host.files[path].text or "").splitlines()):
             return path
     return None
+
+
+def waits_for_cdi(host: HostFacts, unit: str) -> str | None:
+    """gpunode's own drop-in where it orders this unit after nvidia-cdi-refresh, as earlier ones did; None: it does not.
+
+    Toolkit 1.19.0 and its candidates from rc.3 on start that one after multi-user.target, which waits for this unit:
+    systemd breaks the cycle by leaving one of them out at boot (NVIDIA/nvidia-container-toolkit#1735).
+    """
+    file = host.file(boot_drop_in(unit))
+    settings = (line.strip().partition("=") for line in (file.text or "").splitlines())
+    ordered = any(name.strip() == "After" and CDI_REFRESH_UNIT in value.split() for name, _, value in settings)
+    return file.path if ordered else None
 
 
 def unread(host: HostFacts, unit: str) -> str | None:

@@ -141,6 +141,21 @@ def test_what_makes_the_nodes_is_recognized(path: str, text: str, waits: bool) -
     assert isinstance(found, Kept) is waits
 
 
+def test_a_drop_in_of_an_earlier_gpunode_that_waits_for_cdi_is_replaced() -> None:
+    path = boot_drop_in("kubelet.service")
+    _, printed = readiness_part("systemd", "kubelet.service", continuous=False, expect_gpus=None)
+    before = printed.replace("[Service]", "After=gpunode-mig.service nvidia-cdi-refresh.service\n[Service]", 1)
+    step = outcomes(node(files={path: file_facts(path, before)}))["kubelet.boot-order"]
+    assert isinstance(step, Step)
+    (put,) = step.actions
+    assert isinstance(put, PutFile)
+    assert put.text.splitlines()[1:] == printed.splitlines()[1:]
+    assert "left out at boot" in step.why
+    theirs = path.replace("50-gpunode", "90-site")
+    kept = outcomes(node(files={path: file_facts(path, printed), theirs: file_facts(theirs, before)}))
+    assert isinstance(kept["kubelet.boot-order"], Kept)  # what a site wrote is the site's
+
+
 def test_a_drop_in_that_cannot_be_read_is_refused_and_one_without_systemd_said() -> None:
     path = boot_drop_in("kubelet.service")
     unread = replace(file_facts(path, None), unread="permission denied")

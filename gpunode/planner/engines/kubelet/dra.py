@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from gpunode import resources
 from gpunode.catalog import dra
 from gpunode.catalog.load import Catalog
-from gpunode.engines.kubernetes.boot_order import kubelet_unit, waits_for_nodes
+from gpunode.engines.kubernetes.boot_order import kubelet_unit, waits_for_cdi, waits_for_nodes
 from gpunode.engines.kubernetes.for_pods import may_run_pods
 from gpunode.model.action import Action, PutFile, Run
 from gpunode.model.facts import HostFacts, ServiceFacts
-from gpunode.model.kubernetes import boot_drop_in
+from gpunode.model.kubernetes import CDI_REFRESH_UNIT, boot_drop_in
 from gpunode.model.plan import BOOT_ORDER_STEP, IMEX_STEP, Kept, Step
 from gpunode.model.spec import Spec
-from gpunode.planner.engines.cdi import UNITS as CDI_UNITS
 from gpunode.planner.engines.kubelet.daemon import kubelet_of
 from gpunode.remedy import Remedy, RepairAction
 
@@ -79,18 +78,21 @@ def _boot_order(host: HostFacts) -> Outcome:
     if unit is None:
         seen = "no kubelet was found" if host.init in ("systemd", "chroot") else f"{host.init} starts the kubelet here"
         return Kept(BOOT_ORDER_STEP, f"{seen}: what makes the GPUs' device nodes before it is not set up", beware=True)
-    if path := waits_for_nodes(host, unit):
+    in_a_circle = waits_for_cdi(host, unit)
+    if (path := waits_for_nodes(host, unit)) and not in_a_circle:
         return Kept(BOOT_ORDER_STEP, f"{unit} starts after the GPUs' device nodes ({path})")
     file = host.file(boot_drop_in(unit))
     if file.unread:
         remedy = Remedy(RepairAction.CONFIGURE, "make it a plain text file")
         text = f"{file.path} could not be read"
         return Kept(BOOT_ORDER_STEP, text, refused=True, evidence=file.unread, remedy=remedy)
-    text = resources.render("systemd/kubelet-after-gpus.conf.j2", refresh=CDI_UNITS[1], by=WRITTEN)
+    text = resources.render("systemd/kubelet-after-gpus.conf.j2", by=WRITTEN)
     return Step(
         BOOT_ORDER_STEP,
         f"start {unit} after the GPUs' device nodes, from the next boot on ({file.path})",
-        "the DRA driver describes the nodes that it finds, and a pod keeps an incomplete description",
+        f"{CDI_REFRESH_UNIT} may start after multi-user.target, and so after {unit}: one of them is left out at boot"
+        if in_a_circle
+        else "the DRA driver describes the nodes that it finds, and a pod keeps an incomplete description",
         (PutFile(file.path, text, expect_sha256=file.sha256, any_before=True),),
         safe=True,
     )
