@@ -18,6 +18,7 @@ from gpunode.model.facts import (
     KernelFacts,
     KubernetesFacts,
     OsFacts,
+    RuntimeFacts,
     ServiceFacts,
 )
 from gpunode.model.kubernetes import DevicePlugins, Gate, KubeletSettings, NodeFacts, PluginPod
@@ -322,6 +323,37 @@ def test_a_fault_is_found_and_quoted(id: str, host: HostFacts, quoted: str, seve
     assert isinstance(found, Finding)
     assert quoted in found.evidence
     assert (bool(found.remedy), found.severity) == (True, severity)
+
+
+@pytest.mark.parametrize(
+    ("id", "faulty", "says"),
+    [
+        ("k8s.dp-dir", plugins(kubelet_socket=False), "systemctl restart {}, which makes it"),
+        ("k8s.podresources", plugins(pod_resources=False), "systemctl restart {}, which makes it"),
+        ("k8s.allocated-ghosts", plugins(ghosts=("7c1a-1",), kept=True), "systemctl restart {}, which counts anew"),
+        ("k8s.node-ready", condition("Ready", "False KubeletNotReady"), "shows why; journalctl -b -u {} too"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("services", "runtimes", "unit"),
+    [
+        ({"kubelet.service": RUNS}, (h.CONTAINERD_ENGINE,), "kubelet.service"),
+        ({"rke2-agent.service": RUNS}, (RKE2,), "rke2-agent.service"),
+        ({MICROK8S.unit: RUNS, KUBELITE: RUNS}, (MICROK8S,), KUBELITE),
+    ],
+    ids=["kubeadm", "rke2", "microk8s"],
+)
+def test_a_remedy_names_the_unit_that_runs_the_kubelet(
+    id: str,
+    faulty: HostFacts,
+    says: str,
+    services: Mapping[str, ServiceFacts],
+    runtimes: tuple[RuntimeFacts, ...],
+    unit: str,
+) -> None:
+    found = outcome(id, replace(faulty, services=services, runtimes=runtimes))
+    assert isinstance(found, Finding)
+    assert says.format(unit) in found.remedy.text
 
 
 @pytest.mark.parametrize(("id", "host", "reason"), [pytest.param(*r, id=f"{r[0]}: {r[2]}") for r in UNKNOWN])

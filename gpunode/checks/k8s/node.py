@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from gpunode.advice import listing
 from gpunode.catalog.versions import first_with
 from gpunode.checks import needs
+from gpunode.checks.k8s.start import log
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import PRUNE
 from gpunode.model.facts import HostFacts
@@ -54,7 +55,7 @@ def node_ready(host: HostFacts, context: Context) -> CheckOutcome:
         return Finding(
             "the node is not ready",
             evidence=f"the node's object: Ready is {status} ({reason or 'no reason given'})",
-            remedy=Remedy(RepairAction.SUPPORT, "kubectl describe node NODE shows why; journalctl -b -u kubelet too"),
+            remedy=Remedy(RepairAction.SUPPORT, f"kubectl describe node NODE shows why; {log(host)} too"),
         )
     if node.unschedulable:
         return Finding(

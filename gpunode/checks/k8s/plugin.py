@@ -8,6 +8,7 @@ from gpunode.advice import listing
 from gpunode.catalog.versions import first_with
 from gpunode.checks import needs
 from gpunode.checks.k8s.operator import awaited, not_running
+from gpunode.checks.k8s.start import restart
 from gpunode.checks.registry import Context, check
 from gpunode.checks.rt.engines import wanted
 from gpunode.model.entities import unit
@@ -46,7 +47,7 @@ def dp_dir(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         "the kubelet has no socket for device plugins",
         evidence=f"{plugins.directory}/kubelet.sock is not there, or no socket",
-        remedy=Remedy(RepairAction.RESTART_SERVICE, "systemctl restart kubelet, which makes it; pods keep running"),
+        remedy=Remedy(RepairAction.RESTART_SERVICE, f"{restart(host)}, which makes it; pods keep running"),
     )
 
 
@@ -282,5 +283,5 @@ def podresources(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         "the kubelet has no socket of the PodResources API",
         evidence="pod-resources/kubelet.sock in the kubelet's directory is not there",
-        remedy=Remedy(RepairAction.RESTART_SERVICE, "systemctl restart kubelet, which makes it; pods keep running"),
+        remedy=Remedy(RepairAction.RESTART_SERVICE, f"{restart(host)}, which makes it; pods keep running"),
     )

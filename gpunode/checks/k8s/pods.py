@@ -5,6 +5,7 @@ from __future__ import annotations
 from gpunode.advice import listing
 from gpunode.checks import needs
 from gpunode.checks.k8s.plugin import PLUGIN
+from gpunode.checks.k8s.start import restart
 from gpunode.checks.registry import Context, check
 from gpunode.model.facts import HostFacts
 from gpunode.model.kubernetes import DevicePlugins
@@ -82,5 +83,5 @@ def allocated_ghosts(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         "the kubelet keeps devices for pods that are gone",
         evidence=f"{count} have no directory, and it kept them for the newest pod: {listing(plugins.ghosts)}",
-        remedy=Remedy(RepairAction.RESTART_SERVICE, "systemctl restart kubelet, which counts anew; pods keep running"),
+        remedy=Remedy(RepairAction.RESTART_SERVICE, f"{restart(host)}, which counts anew; pods keep running"),
     )

@@ -85,7 +85,7 @@ def kubelet_up(host: HostFacts, context: Context) -> CheckOutcome:
         "the kubelet does not run",
         evidence=f"{name}: ActiveState {state.active}, SubState {state.sub}"
         + ("" if host.kubernetes.running else "; no process of it is there"),
-        remedy=Remedy(RepairAction.SUPPORT, f"{typed('journalctl', '-b', '-u', name)} shows what it ends with"),
+        remedy=Remedy(RepairAction.SUPPORT, f"{log(host)} shows what it ends with"),
         entities=entities.unit(name),
     )
 
@@ -93,6 +93,16 @@ def kubelet_up(host: HostFacts, context: Context) -> CheckOutcome:
 def unit_of(host: HostFacts) -> str:
     """The unit that runs the kubelet, or that it has by itself."""
     return _unit(host) or KUBELET_UNIT
+
+
+def restart(host: HostFacts) -> str:
+    """What starts the kubelet of this host anew: "systemctl restart k3s-agent.service"."""
+    return typed("systemctl", "restart", unit_of(host))
+
+
+def log(host: HostFacts) -> str:
+    """What shows its log since the boot: "journalctl -b -u k3s-agent.service"."""
+    return typed("journalctl", "-b", "-u", unit_of(host))
 
 
 def _unit(host: HostFacts) -> str | None:
