@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,10 +12,13 @@ from gpunode.cli.app import main
 from gpunode.cli.verbs.k8s_verify_pod import _manifest
 from gpunode.engines.kubernetes.pod_engines import pod_engines
 from gpunode.errors import ExitCode
+from gpunode.facts.collect import collect
 from gpunode.model.facts import HostFacts, KubernetesFacts, RuntimeFacts
 from gpunode.model.kubernetes import KubeletSettings, NodeFacts
+from gpunode.transport.recorded import Recorded
 from tests.checks import hosts as h
 
+EXAMPLES = Path(__file__).parents[2] / "examples" / "hosts"
 DOCKER, CONTAINERD = (next(one for one in h.READY.runtimes if one.name == name) for name in ("docker", "containerd"))
 NO_CRI = replace(CONTAINERD, cri_error="unknown service runtime.v1.RuntimeService")
 
@@ -78,3 +82,17 @@ def test_of_what_a_pod_is_given_one(name: str, count: str, asked: str) -> None:
     host = replace(h.READY, kubernetes=replace(h.READY.kubernetes, node=node))
     pod: Any = _manifest("gpunode-verify-1", "gpu07", host, "nvidia", "registry.example/vectoradd:12.5")
     assert pod["spec"]["containers"][0]["resources"]["limits"] == {asked: 1}
+
+
+@pytest.mark.parametrize(
+    ("host", "runtime_class"),
+    [
+        ("ubuntu2404-node-l40s-ready", None),
+        ("ubuntu2204-aks134-a100", None),  # its default is nvidia-container-runtime, and it has no class nvidia
+        ("ubuntu2404-k3s-l4", "nvidia"),
+    ],
+)
+def test_the_pod_names_a_class_where_nvidia_is_not_the_default(host: str, runtime_class: str | None) -> None:
+    facts = collect(Recorded((EXAMPLES / host / "facts.txt").read_bytes(), host))
+    spec: Any = _manifest("gpunode-verify-1", "gpu07", facts, "nvidia", None)["spec"]
+    assert spec.get("runtimeClassName") == runtime_class

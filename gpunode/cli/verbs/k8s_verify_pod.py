@@ -144,7 +144,7 @@ def _manifest(name: str, node: str, facts: HostFacts, handler: str, image: str |
     known = facts.kubernetes.node
     offered = (known.allocatable if known else {}).items()
     offers = sorted(name for name, count in offered if count != "0" and is_of_gpus(name))
-    default = any(one.effective_default == handler for one in pod_engines(facts))
+    default = any(one.effective_default == handler or one.nvidia_by_default for one in pod_engines(facts))
     branch = driver_numbers(facts.driver.loaded)
     request = PodRequest(
         image or image_for(branch[0] if branch else None).image,
