@@ -67,7 +67,8 @@ def mounts(plugin: Plugin) -> Sequence[Mount]:
     """The kubelet's directory always; the driver's root, CDI's directory and those of MPS where they are needed."""
     found = [Mount("kubelet-device-plugins-dir", PLUGINS, _directory(PLUGINS, "Directory"))]
     if root := driver_root(plugin):
-        found.append(Mount("driver-root", _path(plugin.settings, "driver-root-ctr-path", "/driver-root"), root, True))
+        path = _path(plugin.settings, "driver-root-ctr-path", "/driver-root")
+        found.append(Mount("driver-root", path, _directory(root, "Directory"), True))
     if plugin.any("cdi"):
         found.append(Mount("cdi-root", "/var/run/cdi", _directory("/var/run/cdi", "DirectoryOrCreate")))
     return [*found, *mps_mounts(plugin)] if plugin.any("mps") else found
@@ -81,11 +82,11 @@ def mps_mounts(plugin: Plugin) -> Sequence[Mount]:
     )
 
 
-def driver_root(plugin: Plugin) -> Object | None:
+def driver_root(plugin: Plugin) -> str | None:
     """CDI's specification is made from the driver's files, which are the host's; None: the plugin needs none."""
     if "driver-root" not in plugin.settings.values and not plugin.any("cdi"):
         return None
-    return _directory(_path(plugin.settings, "driver-root", "/"), "Directory")
+    return _path(plugin.settings, "driver-root", "/")
 
 
 def _path(settings: Settings, name: str, default: str) -> str:

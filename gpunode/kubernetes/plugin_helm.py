@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpunode.errors import UsageError
 from gpunode.kubernetes.documents import Object
-from gpunode.kubernetes.plugin_container import rights
+from gpunode.kubernetes.plugin_container import driver_root, rights
 from gpunode.kubernetes.plugin_model import Plugin, Settings, Value
 from gpunode.kubernetes.plugin_spelling import config_file, config_text, put
 from gpunode.kubernetes.plugin_values import spelled
@@ -15,6 +15,8 @@ REPOSITORY = "https://nvidia.github.io/k8s-device-plugin"
 def helm_values(plugin: Plugin, runtime_class: str | None) -> Object:
     """Raises UsageError for what the chart cannot say."""
     as_values = _same_everywhere(plugin)
+    if root := driver_root(plugin):
+        as_values["driver-root"] = root  # the chart mounts it where it is said alone
     values: dict[str, object] = {"image": {"tag": plugin.release.tag}}
     if runtime_class:
         values["runtimeClassName"] = runtime_class

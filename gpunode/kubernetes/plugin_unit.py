@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpunode import resources
 from gpunode.errors import UsageError
+from gpunode.kubernetes.plugin_container import driver_root
 from gpunode.kubernetes.plugin_model import Plugin
 from gpunode.kubernetes.plugin_spelling import arguments, beside_config, environment
 
@@ -28,6 +29,7 @@ def plugin_unit(plugin: Plugin, spelling: str) -> str:
     else:
         words.append(f"--config-file={CONFIG_FILE}")
         variables = beside_config(plugin)
+    variables += _driver_root(plugin)
     return resources.render(
         "systemd/nvidia-device-plugin.service.j2",
         release=plugin.release.tag,
@@ -37,3 +39,15 @@ def plugin_unit(plugin: Plugin, spelling: str) -> str:
         variables=[f"{name}={value}" for name, value in variables],
         config=CONFIG_FILE if spelling == "config" else "",
     )
+
+
+def _driver_root(plugin: Plugin) -> list[tuple[str, str]]:
+    """No container is around it: it would look for the driver's files below /driver-root, where an image mounts them.
+
+    A variable in every spelling: a config file is printed for pods as well, and the plugin takes both.
+    """
+    root = driver_root(plugin)
+    if root is None or "driver-root-ctr-path" in plugin.settings.values:
+        return []
+    (option,) = (one for one in plugin.options if one.flag == "driver-root-ctr-path")
+    return [(option.env_of(plugin.release.numbers), root)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gpunode.catalog.plugin_options import PluginOption
@@ -79,7 +81,8 @@ def test_the_chart_says_it_or_refuses(option: PluginOption, text: str) -> None:
                 printed(one, "helm", None, HERE)
         else:
             (values,) = documents_of(printed(one, "helm", None, HERE))
-            assert from_helm(values) == one.settings, release.tag
+            root: dict[str, Value] = {"driver-root": "/"} if one.settings.cdi else {}
+            assert from_helm(values) == replace(one.settings, values={**root, **one.settings.values}), release.tag
             assert values["image"]["tag"] == release.tag
 
 
@@ -148,6 +151,44 @@ def test_a_unit_says_the_same_in_each_spelling() -> None:
     by_file = printed(one, "unit", "config", HERE)
     assert "--config-file=/etc/nvidia-device-plugin/config.yaml\n" in by_file
     assert "Environment=KUBELET_SOCKET=/run/k.sock\n" in by_file
+
+
+@pytest.mark.parametrize(
+    ("set", "root"),
+    [
+        (["device-list-strategy=cdi-cri"], "/"),
+        (["device-list-strategy=cdi-annotations", "driver-root=/run/nvidia/driver"], "/run/nvidia/driver"),
+        (["driver-root=/run/nvidia/driver"], "/run/nvidia/driver"),
+        ([], None),
+    ],
+)
+def test_cdis_specification_is_made_from_the_hosts_files_in_each_form(set: list[str], root: str | None) -> None:
+    one = plugin(set=set)
+    (daemonset,) = documents_of(printed(one, "manifest", None, HERE))
+    volumes = {volume["name"]: volume["hostPath"] for volume in daemonset["spec"]["template"]["spec"]["volumes"]}
+    assert volumes.get("driver-root", {}).get("path") == root
+    (values,) = documents_of(printed(one, "helm", None, HERE))
+    assert values.get("nvidiaDriverRoot") == root
+    for spelling in ("flag", "env", "config"):
+        unit = printed(one, "unit", spelling, HERE).splitlines()
+        assert [line for line in unit if "_CTR_PATH" in line] == [f"Environment=DRIVER_ROOT_CTR_PATH={root}"] * bool(
+            root
+        )
+
+
+def test_a_unit_looks_for_the_driver_where_it_is_told_to() -> None:
+    cri = "device-list-strategy=cdi-annotations"
+    told = printed(plugin(set=[cri, "driver-root-ctr-path=/opt/nvidia"]), "unit", "env", HERE)
+    assert told.count("DRIVER_ROOT_CTR_PATH=") == 1
+    assert "Environment=DRIVER_ROOT_CTR_PATH=/opt/nvidia\n" in told
+    (old, *_) = TURNS
+    assert "Environment=CONTAINER_DRIVER_ROOT=/\n" in printed(plugin(old, [cri]), "unit", None, HERE)
+
+
+def test_the_chart_mounts_the_driver_where_one_group_of_nodes_has_cdi() -> None:
+    one = plugin(a="flags: {plugin: {deviceListStrategy: [cdi-cri]}}", b="")
+    (values,) = documents_of(printed(one, "helm", None, HERE))
+    assert values["nvidiaDriverRoot"] == "/"
 
 
 def test_spelled_is_what_the_command_line_takes() -> None:
