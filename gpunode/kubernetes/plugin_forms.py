@@ -26,6 +26,7 @@ from gpunode.regex import regex
 _PART = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _NAME = regex(rf"(?=.{{1,253}}$){_PART}(?:\.{_PART})*")
 SPELLED = ("manifest", "unit")  # forms that a spelling makes different
+IN_A_POD = ("manifest", "helm")  # the plugin's pod is as they say; the operator gives its own a RuntimeClass
 
 
 def check_form(form: str, spelling: str | None) -> None:

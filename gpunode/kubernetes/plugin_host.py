@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gpunode.catalog.versions import threshold
+from gpunode.kubernetes.plugin_container import driver_root, rights
 from gpunode.kubernetes.plugin_groups import LABEL
 from gpunode.kubernetes.plugin_model import Plugin, Settings
 from gpunode.kubernetes.plugin_pods import Cluster
@@ -15,17 +16,20 @@ from gpunode.model.versions import at_least, release
 HANDLER = "nvidia"
 DOCKER = "docker"  # a kubelet's engine before 1.24 alone
 GATE = "DevicePluginCDIDevices"
+LOOKS_IN_DRIVER_ROOT = (0, 16)  # of the plugin: it takes libnvidia-ml from there
 CDI_DEVICES, CDI_BY_DEFAULT = (1, 28), (1, 29)  # of the kubelet: behind the gate, and without it
 
 
-def unfit(plugin: Plugin, cluster: Cluster, host: HostFacts, engines: Sequence[RuntimeFacts]) -> Iterator[str]:
+def unfit(
+    plugin: Plugin, cluster: Cluster, host: HostFacts, engines: Sequence[RuntimeFacts], *, in_pod: bool = True
+) -> Iterator[str]:
     """Why pods on this node would get no GPU, or lose it. Nothing for what is not known: `not_known` has that.
 
-    `engines`: those that may run the kubelet's pods.
+    `engines`: those that may run the kubelet's pods; `in_pod`: the plugin is in one, by what is printed.
     """
     settings, engine = _settings(plugin, host), _one(engines)
     if engine:
-        yield from _handler(settings, cluster, engine)
+        yield from _handler(engine, cluster, _wants_handler(plugin, settings, in_pod))
         yield from _cdi(settings, host, engine)
     kubelet = host.kubernetes.settings
     if kubelet and kubelet.cpu_manager == "static" and not (settings.get("pass-device-specs") or settings.cdi):
@@ -33,12 +37,14 @@ def unfit(plugin: Plugin, cluster: Cluster, host: HostFacts, engines: Sequence[R
     yield from _mig(settings, _gpus(host))
 
 
-def not_known(plugin: Plugin, host: HostFacts, engines: Sequence[RuntimeFacts]) -> Iterator[str]:
+def not_known(
+    plugin: Plugin, host: HostFacts, engines: Sequence[RuntimeFacts], *, in_pod: bool = True
+) -> Iterator[str]:
     """What could not be held against it, so that silence is no promise."""
     settings, engine = _settings(plugin, host), _one(engines)
     if engine is None:
         yield "the kubelet's engine is not known: its default runtime and CDI were not checked"
-    elif _needs_handler(settings) and engine.effective_default is None:
+    elif _wants_handler(plugin, settings, in_pod) and engine.effective_default is None:
         yield f"{engine.label} did not say which runtime is its default"
     if engine and settings.cdi and engine.cdi is None:
         yield f"whether CDI is enabled in {engine.label} is not known"
@@ -63,24 +69,31 @@ def _gpus(host: HostFacts) -> tuple[SmiGpu, ...]:
     return host.driver.smi.gpus if host.driver.smi else ()
 
 
-def _needs_handler(settings: Settings) -> bool:
-    """Devices are named in a variable or in mounts, which NVIDIA's runtime alone reads."""
+def _wants_handler(plugin: Plugin, settings: Settings, in_pod: bool) -> str | None:
+    """What sees no GPU under another runtime than NVIDIA's; None: nothing does."""
     words = settings.get("device-list-strategy") or ("envvar",)
-    return isinstance(words, tuple) and not any(str(word).startswith("cdi-") for word in words)
+    if isinstance(words, tuple) and not any(str(word).startswith("cdi-") for word in words):
+        return f"device-list-strategy without CDI needs {HANDLER}"  # a variable or mounts, which it alone reads
+    if in_pod and not _brings_its_own(plugin):
+        return f"the plugin's own container, whose GPUs CDI does not bring, needs {HANDLER}"
+    return None
 
 
-def _handler(settings: Settings, cluster: Cluster, engine: RuntimeFacts) -> Iterator[str]:
+def _brings_its_own(plugin: Plugin) -> bool:
+    """Privileged, its container has the host's devices, and NVML from the driver's root; MPS' daemon has none."""
+    looks = driver_root(plugin) is not None and plugin.release.numbers >= LOOKS_IN_DRIVER_ROOT
+    return looks and bool(rights(plugin).get("privileged")) and not plugin.any("mps")
+
+
+def _handler(engine: RuntimeFacts, cluster: Cluster, wants: str | None) -> Iterator[str]:
     default = engine.effective_default
     if engine.name == DOCKER and cluster.runtime_class:
         yield "the kubelet starts pods with docker, which knows no RuntimeClass: leave --runtime-class out"
     elif cluster.runtime_class and engine.handlers and HANDLER not in engine.handlers:
         yield f"{engine.label} has no handler {HANDLER}, which the RuntimeClass names: gpunode setup --only runtime"
-    elif not (cluster.runtime_class or engine.nvidia_by_default or default is None) and _needs_handler(settings):
+    elif wants and not (cluster.runtime_class or engine.nvidia_by_default or default is None):
         by_class = "" if engine.name == DOCKER else f"--runtime-class {HANDLER}, or "
-        yield (
-            f"{engine.label} starts containers by {default}, and device-list-strategy without CDI needs {HANDLER}: "
-            f"{by_class}gpunode setup --only runtime"
-        )
+        yield f"{engine.label} starts containers by {default}, and {wants}: {by_class}gpunode setup --only runtime"
 
 
 def _cdi(settings: Settings, host: HostFacts, engine: RuntimeFacts) -> Iterator[str]:

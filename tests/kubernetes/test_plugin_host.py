@@ -9,6 +9,7 @@ import pytest
 
 from gpunode.kubernetes.plugin_forms import cluster_of
 from gpunode.kubernetes.plugin_host import not_known, unfit
+from gpunode.kubernetes.plugin_version import chosen
 from gpunode.model.facts import (
     DriverFacts,
     HostFacts,
@@ -19,7 +20,7 @@ from gpunode.model.facts import (
 )
 from gpunode.model.kubernetes import Gate, KubeletSettings
 from gpunode.model.smi import SmiFacts, SmiGpu
-from tests.kubernetes.plugins import MPS, plugin
+from tests.kubernetes.plugins import MPS, RELEASES, plugin
 
 ENGINE = RuntimeFacts(
     "containerd",
@@ -72,7 +73,10 @@ CRI = ["device-list-strategy=cdi-cri"]
         ([], "nvidia", host(replace(RUNC, handlers=("runc",))), "has no handler nvidia"),
         ([], None, host(), ""),
         ([], None, host(replace(RUNC, effective_default="nvidia-container-runtime")), ""),
-        (CRI, None, host(RUNC), ""),
+        (CRI, None, host(RUNC), "the plugin's own container, whose GPUs CDI does not bring, needs nvidia"),
+        (CRI, "nvidia", host(RUNC), ""),
+        ([*CRI, "pass-device-specs=true"], None, host(RUNC), ""),
+        (["pass-device-specs=true"], None, host(RUNC), "device-list-strategy without CDI needs nvidia"),
         (CRI, None, host(NO_CDI), "CDI is not enabled in containerd"),
         (["device-list-strategy=cdi-annotations"], None, host(NO_CDI), "CDI is not enabled in containerd"),
         (CRI, None, host(replace(ENGINE, version="1.6.20")), "needs containerd 1.7.2 or later"),
@@ -97,6 +101,28 @@ def test_each_rule(set: list[str], runtime_class: str | None, facts: HostFacts, 
     found = list(unfit(plugin(set=set), cluster_of(None, runtime_class), facts, facts.runtimes))
     assert len(found) == bool(says)
     assert says in "".join(found)
+
+
+@pytest.mark.parametrize(("in_pod", "faults"), [(True, 1), (False, 0)])
+def test_with_cdi_nvidia_is_for_the_plugins_own_pod_where_it_has_one(in_pod: bool, faults: int) -> None:
+    facts, silent = host(RUNC), host(replace(RUNC, effective_default=None))
+    found = unfit(plugin(set=CRI), cluster_of(None, None), facts, facts.runtimes, in_pod=in_pod)
+    assert len(list(found)) == faults
+    assert len(list(not_known(plugin(set=CRI), silent, silent.runtimes, in_pod=in_pod))) == faults
+
+
+def test_a_privileged_plugin_needs_nvidia_before_it_looks_for_nvml_in_the_drivers_root() -> None:
+    facts = host(RUNC)
+    for tag, faults in (("0.15", 1), ("0.16", 0)):
+        one = plugin(chosen(tag, RELEASES), [*CRI, "pass-device-specs=true"])
+        assert len(list(unfit(one, cluster_of(None, None), facts, facts.runtimes))) == faults, tag
+
+
+def test_the_daemon_of_mps_has_no_root_of_the_driver() -> None:
+    facts = host(RUNC)
+    one = plugin(set=[*CRI, "pass-device-specs=true"], default=MPS)
+    (fault,) = unfit(one, cluster_of(None, None), facts, facts.runtimes)
+    assert "starts containers by runc" in fault
 
 
 def test_mps_is_not_for_partitioned_gpus() -> None:

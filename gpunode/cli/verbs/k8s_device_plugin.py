@@ -64,7 +64,7 @@ def device_plugin(
     from gpunode.catalog.plugin_releases import plugin_releases
     from gpunode.cli.errors import say
     from gpunode.cli.output import deliver_file
-    from gpunode.kubernetes.plugin_forms import check_form, cluster_of, form_notes, printed
+    from gpunode.kubernetes.plugin_forms import IN_A_POD, check_form, cluster_of, form_notes, printed
     from gpunode.kubernetes.plugin_request import plugin_of
     from gpunode.kubernetes.plugin_version import chosen
 
@@ -76,7 +76,7 @@ def device_plugin(
     for note in form_notes(plugin, form):
         say(f"gpunode: {note}")
     if this_host or typed(hosts):
-        _hold_against(plugin, cluster, hosts)
+        _hold_against(plugin, cluster, hosts, in_pod=form in IN_A_POD)
     deliver_file(text, output)
     return 0
 
@@ -101,7 +101,7 @@ def _read(path: str) -> str:
     return raw.decode("utf-8", "surrogateescape")
 
 
-def _hold_against(plugin: Plugin, cluster: Cluster, options: HostOptions) -> None:
+def _hold_against(plugin: Plugin, cluster: Cluster, options: HostOptions, *, in_pod: bool) -> None:
     """Raises UnsupportedHost where it would not work on one of the hosts."""
     from gpunode.advice import listing
     from gpunode.cli.errors import say
@@ -117,8 +117,9 @@ def _hold_against(plugin: Plugin, cluster: Cluster, options: HostOptions) -> Non
         for host in not_left_out(named):
             facts = collect(host.transport)
             engines = pod_engines(facts)
-            faults += [with_name(str(host), fault) for fault in unfit(plugin, cluster, facts, engines)]
-            for note in not_known(plugin, facts, engines):
+            found = unfit(plugin, cluster, facts, engines, in_pod=in_pod)
+            faults += [with_name(str(host), fault) for fault in found]
+            for note in not_known(plugin, facts, engines, in_pod=in_pod):
                 say(f"gpunode: {with_name(str(host), note)}")
     if faults:
         raise UnsupportedHost(
