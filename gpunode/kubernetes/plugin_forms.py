@@ -14,7 +14,8 @@ from gpunode.kubernetes.plugin_groups import LABEL
 from gpunode.kubernetes.plugin_helm import REPOSITORY, helm_values
 from gpunode.kubernetes.plugin_manifest import plugin_objects
 from gpunode.kubernetes.plugin_model import Plugin
-from gpunode.kubernetes.plugin_mps import CAPABLE
+from gpunode.kubernetes.plugin_mps import CAPABLE, follows_label
+from gpunode.kubernetes.plugin_mps import NAME as MPS_DAEMON
 from gpunode.kubernetes.plugin_pods import NAMESPACE, Cluster
 from gpunode.kubernetes.plugin_rules import notes
 from gpunode.kubernetes.plugin_spelling import SPELLINGS, config_text, default_spelling
@@ -66,6 +67,11 @@ def form_notes(plugin: Plugin, form: str) -> Iterator[str]:
         yield f"a node's label {LABEL} chooses among {names}; one without it has {next(iter(plugin.groups))}"
     if form == "manifest" and plugin.any("mps"):
         yield f"MPS' daemon runs on nodes with the label {CAPABLE}=true, which gpu-feature-discovery gives, or a person"
+        if plugin.grouped and not follows_label(plugin):
+            yield (
+                f"before v0.20.0 MPS' daemon follows {LABEL} when it starts alone: after a change of the label, "
+                f"kubectl -n {NAMESPACE} delete pod -l name={MPS_DAEMON} --field-selector spec.nodeName=NODE"
+            )
     if form == "manifest" and any(one.gfd and one.flag in plugin.settings.values for one in plugin.options):
         yield "what is for gpu-feature-discovery has no effect here: this manifest starts the plugin alone"
 

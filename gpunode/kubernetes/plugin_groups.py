@@ -27,25 +27,29 @@ def chooser_mounts() -> Sequence[Mount]:
 
 def first_choice(plugin: Plugin) -> Object:
     """Before the plugin starts."""
-    return _manager(plugin, "nvidia-device-plugin-init", once=True)
+    return _manager(plugin, "nvidia-device-plugin-init", None)
 
 
-def later_choices(plugin: Plugin) -> Object:
-    """Beside the plugin, which it tells to read its config again; for that the pod's processes see each other."""
-    return _manager(plugin, "nvidia-device-plugin-sidecar", once=False)
+def later_choices(plugin: Plugin, name: str, process: str, rights: Object) -> Object:
+    """Beside a process, which it tells to read its config again; for that the pod's processes see each other.
+
+    `process` is the first word of its command line, to the letter; `rights` are its own: under AppArmor and SELinux
+    a confined container cannot signal a privileged one.
+    """
+    return {**_manager(plugin, name, process), "securityContext": rights}
 
 
-def _manager(plugin: Plugin, name: str, *, once: bool) -> Object:
+def _manager(plugin: Plugin, name: str, process: str | None) -> Object:
     env = {
-        "ONESHOT": "true" if once else "false",
+        "ONESHOT": "false" if process else "true",
         "NODE_LABEL": LABEL,
         "CONFIG_FILE_SRCDIR": "/available-configs",
         "CONFIG_FILE_DST": CONFIG_FILE,
         "DEFAULT_CONFIG": next(iter(plugin.groups)),
         "FALLBACK_STRATEGIES": "named,single",
-        "SEND_SIGNAL": "false" if once else "true",
-        "SIGNAL": "" if once else SIGHUP,
-        "PROCESS_TO_SIGNAL": "" if once else "nvidia-device-plugin",
+        "SEND_SIGNAL": "true" if process else "false",
+        "SIGNAL": SIGHUP if process else "",
+        "PROCESS_TO_SIGNAL": process or "",
     }
     node: Object = {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
     return {

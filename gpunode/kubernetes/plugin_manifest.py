@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpunode.kubernetes.api_versions import runtime_class
 from gpunode.kubernetes.documents import Object
 from gpunode.kubernetes.plugin_configmap import config_map, config_mount
-from gpunode.kubernetes.plugin_container import mounts, plugin_container
+from gpunode.kubernetes.plugin_container import mounts, plugin_container, rights
 from gpunode.kubernetes.plugin_groups import ACCOUNT, access, chooser_mounts, first_choice, later_choices
 from gpunode.kubernetes.plugin_model import Plugin
 from gpunode.kubernetes.plugin_mps import mps_daemonset
@@ -13,6 +13,7 @@ from gpunode.kubernetes.plugin_pods import NAMESPACE, Cluster, daemonset
 
 NAME = "nvidia-device-plugin-daemonset"
 LABELS = {"name": "nvidia-device-plugin-ds"}
+PROCESS = "nvidia-device-plugin"  # as the image starts it
 HANDLER = "nvidia"  # of the engine, as gpunode sets it up
 
 
@@ -41,10 +42,11 @@ def _pod(plugin: Plugin, spelling: str) -> Object:
     volumes = {"volumes": [one.volume for one in mounted]}
     if not plugin.grouped:
         return {"containers": [whole], **volumes}
+    sidecar = later_choices(plugin, f"{PROCESS}-sidecar", PROCESS, rights(plugin))
     return {
         "serviceAccountName": ACCOUNT,
         "shareProcessNamespace": True,
         "initContainers": [first_choice(plugin)],
-        "containers": [later_choices(plugin), whole],
+        "containers": [sidecar, whole],
         **volumes,
     }

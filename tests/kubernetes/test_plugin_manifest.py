@@ -166,6 +166,29 @@ def test_each_group_of_nodes_has_a_key_of_the_config_map() -> None:
     assert any("one without it has a100" in note for note in notes)
 
 
+def test_a_label_that_changes_reaches_the_plugin_and_the_daemon_of_mps() -> None:
+    """config-manager compares the first words of command lines, and has to be as privileged as what it signals."""
+    objects = manifest(["pass-device-specs=true"], {"whole": "", "mps": MPS})
+    pods = [one["spec"]["template"]["spec"] for one in objects if one["kind"] == "DaemonSet"]
+    for pod, process in zip(pods, ("nvidia-device-plugin", "mps-control-daemon"), strict=True):
+        sidecar, main = pod["containers"]
+        env = {one["name"]: one.get("value") for one in sidecar["env"]}
+        assert (env["ONESHOT"], env["SEND_SIGNAL"], env["SIGNAL"]) == ("false", "true", "1")
+        assert env["PROCESS_TO_SIGNAL"] == process == main.get("command", ["nvidia-device-plugin"])[0]
+        assert sidecar["securityContext"] == main["securityContext"] == {"privileged": True}
+        assert pod.get("hostPID", False) is not pod.get("shareProcessNamespace", False)  # a server refuses both
+
+
+def test_before_a_release_that_can_signal_the_daemon_of_mps_a_person_restarts_it() -> None:
+    groups = {"whole": "", "mps": MPS}
+    old = chosen("0.19", RELEASES)
+    pod = manifest([], groups, old)[-1]["spec"]["template"]["spec"]
+    assert [one["name"] for one in pod["containers"]] == ["mps-control-daemon-ctr"]
+    restart = "delete pod -l name=nvidia-device-plugin-mps-control-daemon --field-selector spec.nodeName=NODE"
+    for release, said in ((old, True), (NEWEST, False)):
+        assert any(restart in note for note in form_notes(plugin(release, **groups), "manifest")) is said
+
+
 def test_every_mount_has_its_volume() -> None:
     for set, configs in PLUGINS:
         for one in manifest(set, configs):
