@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from gpunode.kubernetes.documents import Object
-from gpunode.kubernetes.pods import NAME, PodRequest
+from gpunode.kubernetes.pods import NAME, PodRequest, on_node
 from gpunode.model.kubernetes import GPU, GPU_DRA_DRIVER
 from gpunode.model.versions import Release
 
@@ -25,7 +25,7 @@ def dra_objects(want: PodRequest) -> Sequence[Object]:
         "metadata": {"name": NAME},
         "spec": {"spec": {"devices": {"requests": [_request(want.gpus, want.kubernetes)]}}},
     }
-    return _device_class(version, want.product), claims, _pod(want.image)
+    return _device_class(version, want.product), claims, _pod(want)
 
 
 def _version(release: Release | None) -> str:
@@ -49,10 +49,11 @@ def _request(gpus: int, release: Release | None) -> Mapping[str, object]:
     return {"name": "gpu", **({"exactly": wanted} if _version(release) != "v1beta1" else wanted)}
 
 
-def _pod(image: str) -> Object:
-    container = {"name": "vector-add", "image": image, "resources": {"claims": [{"name": "gpu"}]}}
+def _pod(want: PodRequest) -> Object:
+    container = {"name": "vector-add", "image": want.image, "resources": {"claims": [{"name": "gpu"}]}}
     spec = {
         "restartPolicy": "Never",
+        **on_node(want),
         "tolerations": [{"key": GPU, "operator": "Exists", "effect": "NoSchedule"}],
         "containers": [container],
         "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": NAME}],

@@ -18,6 +18,7 @@ NAME = "gpunode-vector-add"
 TEST_PREFIX = "gpunode-verify-"  # of a bound pod's name
 MANAGED_BY = ("app.kubernetes.io/managed-by", "gpunode")
 PRODUCT = "nvidia.com/gpu.product"
+HOSTNAME = "kubernetes.io/hostname"  # the kubelet's label; some clouds have another name for the node
 AFFINITY_FIELD: Release = (1, 6)  # before it: an annotation that holds JSON; the same for tolerations
 AFFINITY_ANNOTATION = "scheduler.alpha.kubernetes.io/affinity"
 LIBRARIES = "/usr/local/nvidia/lib64"  # where images of that time look, by their LD_LIBRARY_PATH
@@ -41,6 +42,7 @@ class PodRequest:
     kubernetes: Release | None = None  # None: one that is not old
     runtime_class: str | None = None
     product: str | None = None  # as nvidia-smi or its label names it
+    hostname: str | None = None  # the node's label HOSTNAME; None: any node
     visible_devices: str | None = None  # then nobody schedules or counts its GPUs
     libraries: Sequence[Library] | None = None  # of a cluster that knows alpha.kubernetes.io/nvidia-gpu
 
@@ -49,6 +51,7 @@ def vector_add_pod(want: PodRequest) -> Object:
     spec = {
         "restartPolicy": "Never",
         **({"runtimeClassName": want.runtime_class} if want.runtime_class else {}),
+        **on_node(want),
         **_placed(want),
         "containers": [_container(want)],
         **({"volumes": [_volume(number, one) for number, one in enumerate(want.libraries)]} if want.libraries else {}),
@@ -63,6 +66,10 @@ def bound_pod(want: PodRequest, name: str, node: str, limit_s: int) -> Object:
     spec: Any = pod["spec"]
     bound = {"nodeName": node, "activeDeadlineSeconds": limit_s, "tolerations": [{"operator": "Exists"}]}
     return {**pod, "metadata": {"name": name, "labels": dict([MANAGED_BY])}, "spec": {**spec, **bound}}
+
+
+def on_node(want: PodRequest) -> Mapping[str, object]:
+    return {"nodeSelector": {HOSTNAME: want.hostname}} if want.hostname else {}
 
 
 def _container(want: PodRequest) -> Mapping[str, object]:

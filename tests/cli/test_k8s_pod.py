@@ -55,6 +55,34 @@ def test_the_drivers_branch_decides_on_the_image(capsys: pytest.CaptureFixture[s
     assert pod["spec"]["containers"][0]["image"] == "mirror.example:5000/x:1"
 
 
+@pytest.mark.parametrize("words", [(), ("--mode", "dra"), ("--kubernetes", "1.7"), ("--visible-devices", "all")])
+def test_a_pod_runs_on_the_node_of_the_host_that_was_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    facts = (EXAMPLES / "ubuntu2404-node-l40s-ready" / "facts.txt").read_bytes()
+    ready = b"|condition=Ready True KubeletReady\n"
+    assert facts.count(ready) == 1
+    (tmp_path / "facts.txt").write_bytes(facts.replace(ready, ready + b"|label=kubernetes.io/hostname gpu07\n"))
+    assert main(["k8s", "pod", "--recorded", str(tmp_path), *words]) == 0
+    out, err = capsys.readouterr()
+    assert list(yaml.safe_load_all(out))[-1]["spec"]["nodeSelector"] == {"kubernetes.io/hostname": "gpu07"}
+    assert "any node" not in err
+    assert "kubectl delete pod gpunode-vector-add first" in out
+
+
+@pytest.mark.parametrize("label", [b"", b"|label=kubernetes.io/hostname a b\n", b"|label=kubernetes.io/hostname \n"])
+def test_a_node_whose_label_is_not_known_is_not_guessed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, label: bytes
+) -> None:
+    facts = (EXAMPLES / "ubuntu2404-node-l40s-ready" / "facts.txt").read_bytes()
+    ready = b"|condition=Ready True KubeletReady\n"
+    (tmp_path / "facts.txt").write_bytes(facts.replace(ready, ready + label))
+    assert main(["k8s", "pod", "--recorded", str(tmp_path)]) == 0
+    out, err = capsys.readouterr()
+    assert "nodeSelector" not in out
+    assert "any node may run this pod" in err
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

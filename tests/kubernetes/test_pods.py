@@ -35,6 +35,7 @@ def read(request: PodRequest) -> Any:
 @pytest.mark.parametrize(
     "more",
     [{}, {"gpus": 8}, {"resource": "nvidia.com/mig-1g.10gb"}, {"product": H100}, {"runtime_class": "nvidia"},
+     {"hostname": "gpu07"},
      {"visible_devices": "3"}, {"visible_devices": "none"}, {"visible_devices": "GPU-1,GPU-2", "product": H100}],
     ids=str,
 )  # fmt: skip
@@ -43,7 +44,7 @@ def test_a_server_takes_every_pod(release: str, more: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("release", [one for one in RELEASES if int(one[2:]) >= 32])
-@pytest.mark.parametrize("more", [{}, {"gpus": 2}, {"product": H100}], ids=str)
+@pytest.mark.parametrize("more", [{}, {"gpus": 2}, {"product": H100}, {"hostname": "gpu07"}], ids=str)
 def test_a_server_takes_what_dra_needs(release: str, more: dict[str, Any]) -> None:
     objects = dra_objects(PodRequest(IMAGE, kubernetes=kubernetes_release(release), **more))
     for one in yaml.safe_load_all(documents(objects)):

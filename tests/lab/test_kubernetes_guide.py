@@ -107,7 +107,7 @@ def ready(cluster: Cluster) -> None:
 
 def today(desk: Desk) -> None:
     *before, last = commands("A cluster of today")
-    assert len(before) == 6
+    assert len(before) == 7
     desk.type_all(before)
     desk.until(last, "Test PASSED")
     node = desk.cluster.node()

@@ -89,7 +89,8 @@ def _of_another(node: NodeObject, host: HostFacts) -> tuple[str, str] | None:
 def node_name_of(host: HostFacts) -> str:
     """As its kubelet calls it, where that is known. Raises UsageError for a host's name that cannot be a node's."""
     from gpunode.kubernetes.labels_forms import node_name
+    from gpunode.kubernetes.pods import HOSTNAME
 
     known = host.kubernetes
-    label = known.node.labels.get("kubernetes.io/hostname") if known.node else None
+    label = known.node.labels.get(HOSTNAME) if known.node else None
     return known.node_name or node_name(label or host.hostname)

@@ -81,9 +81,10 @@ def pod(
         product=rules.product_name(product, chosen) if product is not None else None,
         visible_devices=rules.visible_devices(visible_devices) if visible_devices is not None else None,
     )
-    # An old pod mounts this host's libraries; of any other a host that was named decides which CUDA its driver runs.
+    # An old pod mounts this host's libraries; of any other a host that was named decides on the node, and which CUDA
+    # its driver runs.
     host = _host(hosts) if chosen == "alpha" or typed(hosts) else None
-    request = replace(request, image=request.image or image_for(_branch(host)).image)
+    request = replace(request, image=request.image or image_for(_branch(host)).image, hostname=_hostname(host))
     objects = dra_objects(request) if chosen == "dra" else (_one_pod(request, chosen, host),)
     deliver_file(documents(objects, _head(chosen, visible_devices)), output)
     return 0
@@ -140,7 +141,30 @@ def _branch(host: HostFacts | None) -> int | None:
     return numbers[0] if numbers else None
 
 
+def _hostname(host: HostFacts | None) -> str | None:
+    """By which the pod is bound to its node: one that selects by a guess waits for ever."""
+    from gpunode.cli.errors import say
+    from gpunode.kubernetes.label_values import is_legal
+    from gpunode.kubernetes.pods import HOSTNAME
+
+    if host is None:
+        return None
+    node = host.kubernetes.node
+    label = node.labels.get(HOSTNAME) if node else None
+    if label and is_legal(label):
+        return label
+    say(f"gpunode: the node's label {HOSTNAME} was not read: any node may run this pod, not {host.target} alone")
+    return None
+
+
 def _head(mode: PodMode, visible_devices: str | None) -> str:
+    from gpunode.kubernetes.pods import NAME
+
+    again = f"apply leaves one that has ended as it is, with its old log: kubectl delete pod {NAME} first."
+    return f"{_of_mode(mode, visible_devices)}\n{again}"
+
+
+def _of_mode(mode: PodMode, visible_devices: str | None) -> str:
     from gpunode.kubernetes import pod_rules as rules
 
     if visible_devices is not None:
