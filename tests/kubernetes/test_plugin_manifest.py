@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -187,6 +188,14 @@ def test_before_a_release_that_can_signal_the_daemon_of_mps_a_person_restarts_it
     restart = "delete pod -l name=nvidia-device-plugin-mps-control-daemon --field-selector spec.nodeName=NODE"
     for release, said in ((old, True), (NEWEST, False)):
         assert any(restart in note for note in form_notes(plugin(release, **groups), "manifest")) is said
+
+
+def test_the_guide_restarts_each_daemonset_that_reads_the_config_map() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "how-to" / "kubernetes.md").read_text(encoding="utf-8")
+    names = [one["metadata"]["name"] for one in manifest([], {"default": MPS}) if one["kind"] == "DaemonSet"]
+    assert len(names) == 2
+    for name in names:
+        assert f"`kubectl -n kube-system rollout restart daemonset {name}`" in guide
 
 
 def test_every_mount_has_its_volume() -> None:
