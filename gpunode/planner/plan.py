@@ -17,6 +17,7 @@ from gpunode.planner.driver.platform import platform_driver
 from gpunode.planner.driver.reload import refuse_in_use, swap_step, will_swap
 from gpunode.planner.driver.services import char_links_step, coherent_step, services_step
 from gpunode.planner.driver.source import policy_step
+from gpunode.planner.engines.after_reboot import gone_after_reboot
 from gpunode.planner.engines.cdi import cdi_outcomes
 from gpunode.planner.engines.kubelet.daemon import is_inside_an_engine
 from gpunode.planner.engines.kubelet.dra import dra_outcomes
@@ -87,6 +88,7 @@ def make_plan(host: HostFacts, spec: Spec, catalog: Catalog, done: frozenset[str
         *after,
     ]
     outcomes += dra_outcomes(host, spec, catalog) if "kubernetes" in only else ()
+    outcomes += gone_after_reboot(host) if packages.reboot else ()
     steps = tuple(with_diff(host, o) for o in outcomes if isinstance(o, Step)) or _close_journal(host, spec)
     if host.init == "chroot":
         steps = tuple(map(without_systemd, steps))

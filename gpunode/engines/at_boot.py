@@ -1,0 +1,41 @@
+"""What containers and pods need, and runs because somebody started it: the next boot is without it.
+
+Packages of RHEL's kin enable neither docker nor containerd nor the kubelet, and kubeadm starts a kubelet without
+enabling it: it warns of that (its preflight check Service-Kubelet).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from gpunode.engines.kubernetes.boot_order import kubelet_unit
+from gpunode.model.facts import HostFacts, ServiceFacts
+from gpunode.model.kubernetes import CLOUDS
+
+RUNS = ("active", "activating", "reloading")
+OFF = ("disabled", "linked")  # UnitFileState of one that no link in a target's .wants names
+# Unit of a daemon -> that which starts it when it is first asked for.
+ON_DEMAND = {"docker.service": "docker.socket"}
+
+
+def running(host: HostFacts) -> Mapping[str, ServiceFacts]:
+    """The units that run: of the engines that root has, and of the kubelet of a node that has joined its cluster."""
+    return {name: unit for name in _units(host) if (unit := host.services.get(name)) and unit.active in RUNS}
+
+
+def off_at_boot(host: HostFacts) -> tuple[str, ...]:
+    """Those of them that systemd starts at no boot; () on a cloud's node, whose own programs start them each time."""
+    if host.kubernetes.distribution in CLOUDS:
+        return ()
+    return tuple(name for name, unit in running(host).items() if unit.enabled in OFF and _unasked(host, name, unit))
+
+
+def _units(host: HostFacts) -> Iterator[str]:
+    engines = [engine.unit for engine in host.runtimes if engine.active and engine.unit and not engine.user]
+    kubelet = kubelet_unit(host) if host.kubernetes.joined else None
+    yield from dict.fromkeys([*engines, *([kubelet] if kubelet else [])])
+
+
+def _unasked(host: HostFacts, name: str, unit: ServiceFacts) -> bool:
+    socket = host.services.get(ON_DEMAND.get(name, ""))
+    return unit.wanted_by == () and (socket is None or socket.enabled != "enabled")
