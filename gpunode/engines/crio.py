@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import re
-from posixpath import dirname
+from posixpath import basename, dirname
 
 from gpunode.advice import named
 from gpunode.editing import toml_text
@@ -18,7 +18,7 @@ from gpunode.engines import drop_ins
 from gpunode.engines.base import Alone, Disk, Edit, Removal, Rewrite
 from gpunode.engines.containerd.cri_section import section
 from gpunode.engines.cri_daemon import CriDaemon
-from gpunode.engines.handler import about_program
+from gpunode.engines.handler import PATH, LowLevel, about_program, is_low_level, starts
 from gpunode.engines.handler import program as program_of
 from gpunode.engines.provenance import Origin, Root, flags_of, of_toml, readable, there
 from gpunode.errors import ConfigFileError, UnsupportedHost
@@ -37,7 +37,6 @@ ROOTS = (Root(("crio", "runtime"), "default_runtime"),)
 NOT_COPIED = ("runtime_path", "platform_runtime_paths", "runtime_config_path", "runtime_type")
 # Built in where no file sets it: runc, and crun from 1.31 on (unverified).
 BUILT_IN = ("crun", "runc")
-PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
 
 class Crio(CriDaemon):
@@ -79,11 +78,47 @@ class Crio(CriDaemon):
         text = file.text if file.text is not None else fresh
         after = toml_text.rewrite(file.path, text, result, ("crio", "runtime", "runtimes"))
         # CRI-O does not start with a default runtime whose program is missing.
-        notes = _notes(base_name, base)
+        notes = self._about_low_level(host, engine, want.handler)
         if host.file(MISPLACED).exists and directory != dirname(MISPLACED):
             notes += (f"{MISPLACED} has no effect: CRI-O does not read its directory, where an nvidia-ctk wrote it",)
         notes += about_program(want, f"runtimes.{want.handler}", named, engine.missing_binaries, hooks=True)
         return Rewrite((Edit(file.path, file.text, after),), tuple(added), notes, binaries=(program,))
+
+    def low_level(self, host: HostFacts, engine: RuntimeFacts, handler: str) -> LowLevel | None:
+        """The runtime that made the containers which CRI-O started without NVIDIA's, and whose settings `handler` has.
+
+        None where no file and no daemon names one, and for a handler that does not read the toolkit's own config.toml:
+        runc with OCI hooks, or the GPU Operator's. Raises ConfigFileError.
+        """
+        files = _files(host, engine, drop_in_directory(engine))
+        default, found = effective(files)
+        asked, asked_runtimes = _asked(engine)
+        runtimes = {**asked_runtimes, **found}
+        handlers = runtimes.get(handler, {})
+        program = str(handlers.get("runtime_path") or "")
+        if is_low_level(program) or dirname(program) not in ("", *PATH):
+            return None
+        named = [effective((file,))[0] for file in reversed(files)]
+        before = next((one for one in (default, asked, *named) if one and one != handler), None)
+        # A handler that is in force keeps its containers' state where the runtime keeps it whose settings it got.
+        root = handlers.get("runtime_root")
+        others = [one for one in (before, *BUILT_IN) if one in runtimes and one != handler]
+        same = [one for one in others if root and runtimes[one].get("runtime_root") == root]
+        name, base = _base(same[0] if same else before, runtimes, handler)
+        own = str(base.get("runtime_path") or name)
+        # kata is no OCI runtime, and NVIDIA's by another name would start itself.
+        if not (base or before in BUILT_IN) or basename(own).startswith("nvidia-container-runtime"):
+            return None
+        return LowLevel(name, own)
+
+    def _about_low_level(self, host: HostFacts, engine: RuntimeFacts, handler: str) -> tuple[str, ...]:
+        wanted = self.low_level(host, engine, handler)
+        if wanted is None or starts(host, wanted):
+            return ()
+        return (
+            f"{wanted.name} made the containers that are there: nvidia-container-runtime must find {wanted.program} "
+            f"before any other under runtimes in {TOOLKIT_CONFIG}",
+        )
 
     def validate(self, engine: RuntimeFacts, path: str) -> Run | None:
         return None  # CRI-O has no verb that checks one drop-in
@@ -240,13 +275,3 @@ def _merge(
     if not runtimes:
         del runtime["runtimes"]
     return added
-
-
-def _notes(base_name: str, base: Plain) -> tuple[str, ...]:
-    program = str(base.get("runtime_path") or "")
-    if not program or dirname(program) in PATH:
-        return ()
-    return (
-        f"{base_name} is {program}, which is not in PATH: name it under runtimes in "
-        f"{TOOLKIT_CONFIG} where no other runc or crun is installed",
-    )

@@ -55,18 +55,30 @@ def setting(file: FileFacts, name: str) -> str | None:
 
     None where it is not set, and for what is no TOML: the toolkit stops at that (ctk.config), and nothing is set by it.
     """
-    if not file.text:
-        return None
-    try:
-        value = at(toml_text.read(file.path, file.text), tuple(name.split(".")))
-    except ConfigFileError:
-        return None
+    value = _value(file, name)
     return None if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def texts(file: FileFacts, name: str) -> tuple[str, ...] | None:
+    """The list of texts at a dotted `name`; None where it is not set, as above. () for what is no such list."""
+    value = _value(file, name)
+    if value is None:
+        return None
+    return tuple(value) if isinstance(value, list) and all(isinstance(one, str) for one in value) else ()
 
 
 def line_of(file: FileFacts, name: str) -> int:
     """The line, counted from 1, that sets it."""
     return line_of_keys(file.text or "", tuple(name.split(".")))
+
+
+def _value(file: FileFacts, name: str) -> Any:
+    if not file.text:
+        return None
+    try:
+        return at(toml_text.read(file.path, file.text), tuple(name.split(".")))
+    except ConfigFileError:
+        return None
 
 
 def missing(file: FileFacts, want: ToolkitConfig) -> bool:

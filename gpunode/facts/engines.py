@@ -93,7 +93,7 @@ def crio(sections: Sections, units: Units, running: tuple[Process, ...]) -> tupl
 
 
 def missing_binaries(sections: Sections) -> tuple[str, ...]:
-    """Programs that engines' files name for a handler, and that are not there or cannot be run."""
+    """Programs that files of engines and of the toolkit name, and that are not there or cannot be run."""
     lines = sections.text("handler_paths").splitlines()
     return tuple(line.removesuffix(" 0") for line in lines if line.endswith(" 0"))
 

@@ -11,7 +11,7 @@ from gpunode.model.facts import CliInfo, ToolkitFacts
 
 
 def parse_toolkit(sections: Sections) -> ToolkitFacts:
-    """`toolkit` lines are NAME=PATH; `ctk_version` is what `nvidia-ctk --version` printed:
+    """`toolkit` lines are NAME=PATH, of low_level several; `ctk_version` is what `nvidia-ctk --version` printed:
 
     NVIDIA Container Toolkit CLI version 1.18.0
     commit: f8daa5e26de9fd7eb79259040b6dd5a52060048c
@@ -28,6 +28,7 @@ def parse_toolkit(sections: Sections) -> ToolkitFacts:
         operator=path.get("operator"),
         cli=_cli_info(sections),
         hook_since=whole_number(path.get("hook_since")),
+        low_level=tuple(path["low_level"].split()) if "low_level" in path else None,
         cdi_specs=specs,
         cdi_devices=tuple(device for spec in specs for device in cdi_devices(sections.files[spec].text or "")),
     )

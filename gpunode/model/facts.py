@@ -163,6 +163,7 @@ class ToolkitFacts:
     operator: str | None = None  # "/usr/local/nvidia/toolkit": the GPU Operator's toolkit, which configures the engines
     cli: CliInfo | None = None  # what nvidia-container-cli says of the driver; None: it was not asked
     hook_since: int | None = None  # since when the hook is there, upgrades aside, in seconds since 1970
+    low_level: tuple[str, ...] | None = None  # "/usr/bin/runc": runc and crun in PATH; None: not looked for
 
     @property
     def lost(self) -> str | None:
@@ -199,7 +200,7 @@ class RuntimeFacts:
     cri_error: str | None = None  # why CRI does not answer though the daemon runs
     flags: tuple[str, ...] = ()  # the daemon's command line after the binary
     snap: bool = False  # installed as a snap: its files are not where packages put them
-    missing_binaries: tuple[str, ...] = ()  # paths that its config names for a handler and the disk does not have
+    missing_binaries: tuple[str, ...] = ()  # paths that engines' files or the toolkit's name and the disk does not have
     user: str | None = None  # whose rootless dockerd it is; None: it runs as root
     owner: str = ""  # "UID:GID" of that user; "": root
     sees_toolkit: bool = True  # its /etc has nvidia-container-runtime; a rootless one copies the names when it starts

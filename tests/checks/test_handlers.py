@@ -12,7 +12,7 @@ from gpunode.checks import run_all
 from gpunode.model.facts import HostFacts, KernelFacts, OsFacts, RuntimeFacts
 from gpunode.model.files import FileFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
-from gpunode.model.spec import RuntimeSpec, Spec
+from gpunode.model.spec import TOOLKIT_CONFIG, RuntimeSpec, Spec
 from tests.checks import hosts as h
 
 MAIN, DROP_IN = "/etc/containerd/config.toml", "/etc/containerd/conf.d/99-nvidia.toml"
@@ -76,6 +76,22 @@ def crio(program: str, **changes: Any) -> HostFacts:
     return engines(replace(CRIO, **changes), files={CRIO.config_path: FileFacts(CRIO.config_path, text)})
 
 
+def crio_by(program: str, in_path: tuple[str, ...] | None, runtimes: str = "", **changes: Any) -> HostFacts:
+    """CRI-O by nvidia, whose own crun is `program`; which of runc and crun PATH has; the toolkit's `runtimes`."""
+    text = (
+        '[crio.runtime.runtimes.nvidia]\nruntime_path = "/usr/bin/nvidia-container-runtime"\n'
+        'runtime_root = "/run/crun"\n'
+        f'[crio.runtime.runtimes.crun]\nruntime_path = "{program}"\nruntime_root = "/run/crun"\n'
+    )
+    files = {CRIO.config_path: text, TOOLKIT_CONFIG: f"[nvidia-container-runtime]\n{runtimes}\n"}
+    return engines(
+        replace(CRIO, **changes),
+        files={path: FileFacts(path, text) for path, text in files.items()},
+        toolkit=replace(h.TOOLKIT, low_level=in_path),
+    )
+
+
+LIBEXEC = "/usr/libexec/crio/crun"
 UNTYPED = containerd(3, 3, V3.replace("runtime_type", "snapshotter"))
 PASSES: tuple[tuple[str, HostFacts], ...] = (
     ("rt.crio", engines(CRIO)),
@@ -91,6 +107,9 @@ PASSES: tuple[tuple[str, HostFacts], ...] = (
     ("rt.handler-binary", docker('{"path": "/opt/ours"}')),
     ("rt.handler-binary", starts(GONE)),
     ("rt.handler-binary", crio("/usr/bin/crun")),
+    ("rt.handler-binary", crio_by(LIBEXEC, (), f'runtimes = ["{LIBEXEC}", "runc"]')),
+    ("rt.handler-binary", crio_by("/usr/bin/crun", ("/usr/bin/crun",))),
+    ("rt.handler-binary", crio_by("/usr/bin/crun", ("/usr/bin/runc", "/usr/bin/crun"), 'runtimes = ["crun", "runc"]')),
     ("rt.handler-binary", engines(replace(K3S, missing_binaries=(GONE,)))),
     ("rt.runtime-type", containerd(3, 3, V3)),
 )
@@ -125,6 +144,21 @@ FAULTS: tuple[tuple[str, HostFacts, str, Severity | None], ...] = (
     ("rt.handler-binary", starts("/usr/bin/runc"), "handler nvidia names /usr/bin/runc", None),
     ("rt.handler-binary", starts(""), "handler nvidia names no program", None),
     ("rt.handler-binary", crio(GONE, missing_binaries=(GONE,)), f"handler nvidia names {GONE}", None),
+    ("rt.handler-binary", crio_by(LIBEXEC, ()), f"runtimes runc, crun; CRI-O's crun is {LIBEXEC}", None),
+    ("rt.handler-binary", crio_by(LIBEXEC, (), """runtimes = ["[\\"crun\\"]"]"""), 'runtimes ["crun"]; CRI-O', None),
+    (
+        "rt.handler-binary",
+        crio_by(LIBEXEC, (), f'runtimes = ["{LIBEXEC}"]', missing_binaries=(LIBEXEC,)),
+        f"runtimes {LIBEXEC}",
+        None,
+    ),
+    (
+        "rt.handler-binary",
+        crio_by("/usr/bin/crun", ("/usr/bin/runc", "/usr/bin/crun")),
+        "runc cannot end containers that crun made",
+        Severity.WARNING,
+    ),
+    ("rt.handler-binary", crio_by(LIBEXEC, None), "runc cannot end", Severity.WARNING),
     ("rt.runtime-type", UNTYPED, f"{MAIN}, {DROP_IN}: runtimes.nvidia has no runtime_type", None),
 )
 UNKNOWN: tuple[tuple[str, HostFacts, Spec | None, str], ...] = (

@@ -111,7 +111,8 @@ def test_a_directory_named_on_the_command_line_is_the_one() -> None:
 
 def test_a_runtime_out_of_path_is_pointed_out() -> None:
     text = 'crio.runtime.default_runtime = "crun"\ncrio.runtime.runtimes.crun.runtime_path = "/usr/libexec/crio/crun"\n'
-    assert "not in PATH" in rewritten.rewrite(engine_facts("crio", "1.33.1"), {f"{DIRECTORY}/10-c.conf": text}).notes[0]
+    note = rewritten.rewrite(engine_facts("crio", "1.33.1"), {f"{DIRECTORY}/10-c.conf": text}).notes[0]
+    assert "must find /usr/libexec/crio/crun before any other" in note
 
 
 def test_it_is_written_restarted_and_asked() -> None:

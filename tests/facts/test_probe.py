@@ -151,6 +151,17 @@ def test_a_program_that_containerds_files_name_and_that_is_not_there_is_seen(tmp
     assert host.runtimes[1].missing_binaries == (gone,)
 
 
+def test_what_nvidia_container_runtime_starts_in_its_turn_is_seen(tmp_path: Path) -> None:
+    root = make_root(tmp_path, {"crun": "#!/bin/sh\n"})
+    gone, file = "/usr/libexec/crio/crun", root / "etc/nvidia-container-runtime/config.toml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f'[nvidia-container-runtime]\nruntimes = ["{gone}", "crun"]\n')
+    host = assemble(run_probe(("sh",), root).stdout, "gpu07")
+    assert host.toolkit.low_level is not None
+    assert [path.rpartition("/")[2] for path in host.toolkit.low_level] == ["crun"]
+    assert host.runtimes[1].missing_binaries == (gone,)
+
+
 def test_an_imported_file_with_a_leading_dot_is_seen(shell: tuple[str, ...], tmp_path: Path) -> None:
     root = make_root(tmp_path)
     (root / "etc/containerd/conf.d/.site.toml").write_text("version = 2\n")

@@ -8,13 +8,14 @@ from gpunode.advice import listing, named
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.rt.files import default_in_file, program_in_file
+from gpunode.checks.rt.low_level import wrong_low_level
 from gpunode.checks.rt.other_name import keeps, runs_nvidias
 from gpunode.model.entities import unit
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.kubernetes import GPU_DRA_DRIVER
 from gpunode.model.plan import engine_step
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
-from gpunode.model.spec import RuntimeSpec
+from gpunode.model.spec import TOOLKIT_CONFIG, RuntimeSpec
 from gpunode.remedy import Remedy, RepairAction, setup
 
 SETUP = setup("--only", "runtime")
@@ -164,8 +165,9 @@ def _still_runs_with(host: HostFacts, context: Context, engine: RuntimeFacts, wa
 @check(
     "rt.handler-binary",
     Severity.ERROR,
-    title="the nvidia handler's program exists, and is NVIDIA's",
-    reads="nvidia-container-runtime in PATH; the engines' handlers, and the programs that their files name for them",
+    title="the nvidia handler's program exists, is NVIDIA's, and finds CRI-O's own runtime",
+    reads="nvidia-container-runtime in PATH; the engines' handlers, and the programs that their files name for them; "
+    f"runtimes in {TOOLKIT_CONFIG}",
     remedy=Remedy(RepairAction.UPGRADE, setup("--only", "toolkit")),
     needs=(needs.gpu_for_containers, needs.own_toolkit, needs.engine),
 )
@@ -176,7 +178,8 @@ def handler_binary(host: HostFacts, context: Context) -> CheckOutcome:
     if not users:
         return NotApplicable(f"no engine has a runtime called {name}")
     if host.toolkit.runtime_path and host.toolkit.runtime_executable:
-        wrong = [found for engine in users if (found := _wrong_program(host, context, engine))]
+        judges = (_wrong_program, wrong_low_level)
+        wrong = [found for engine in users for judge in judges if (found := judge(host, context, engine))]
         return _together(wrong) if wrong else None
     return Finding(
         f"{listing(e.name for e in users)} would start nvidia-container-runtime, which cannot be run",

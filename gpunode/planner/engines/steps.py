@@ -19,6 +19,7 @@ from gpunode.model.plan import ForUndo, Kept, Step, engine_step
 from gpunode.model.spec import RuntimeSpec, Spec
 from gpunode.planner.engines import daemon
 from gpunode.planner.engines.kubelet.daemon import asked_after
+from gpunode.planner.engines.low_level import waits_for_toolkit
 from gpunode.planner.engines.no_default import no_default
 from gpunode.planner.engines.restart import Restart, restart_of
 from gpunode.planner.engines.rootless import named, restart_words
@@ -127,6 +128,8 @@ def _outcome(host: HostFacts, spec: Spec, facts: RuntimeFacts, *, coming: bool) 
     if reason is not None:
         return Kept(step_id, reason)
     refuse_own(runtime, want)
+    if coming and (why := waits_for_toolkit(host, spec, facts)):
+        return Kept(step_id, why)
     rewrite = runtime.rewrite(host, facts, want)
     if not rewrite.edits:
         return Kept(step_id, "; ".join(rewrite.notes))

@@ -14,6 +14,7 @@ from gpunode.model.versions import is_before
 from gpunode.packages.base import Wanted, installation, missing
 from gpunode.packages.pins import pinned_by_others, unpinning
 from gpunode.planner.driver.installed import lifted_pins
+from gpunode.planner.engines.low_level import with_low_level
 from gpunode.planner.engines.rootless import wanted_toolkit_config
 from gpunode.planner.install.branch_pin import pinned_again
 from gpunode.planner.repos.repository import toolkit_source
@@ -113,7 +114,8 @@ def config_outcome(host: HostFacts, spec: Spec, asked: bool = True, *, installin
     `asked`: the toolkit is one of the parts that are set up.
     `installing`: this plan installs the toolkit, whose packages ship the file; the next pass edits that one.
     """
-    file, want = host.file(TOOLKIT_CONFIG), wanted_toolkit_config(host, spec)
+    file, rootless = host.file(TOOLKIT_CONFIG), wanted_toolkit_config(host, spec)
+    want = with_low_level(host, spec, rootless)
     if want == (ToolkitConfig() if asked else spec.toolkit_config):
         return None
     if installing and not file.exists:
@@ -125,13 +127,18 @@ def config_outcome(host: HostFacts, spec: Spec, asked: bool = True, *, installin
     return Step(
         "toolkit.config",
         f"{edit.path}: {', '.join(rewrite.added)}",
-        "; ".join((f"{_who(spec, want)}; the runtime reads it whenever a container starts", *rewrite.notes)),
+        "; ".join((f"{_who(spec, rootless, want)}; the runtime reads it whenever a container starts", *rewrite.notes)),
         (PutFile(edit.path, edit.after, edit.mode, expect_sha256=file.sha256),),
         diff=unified(edit.path, edit.before, edit.after),
     )
 
 
-def _who(spec: Spec, want: ToolkitConfig) -> str:
+def _who(spec: Spec, rootless: ToolkitConfig, want: ToolkitConfig) -> str:
+    if want != rootless:
+        return (
+            "nvidia-container-runtime has to start what CRI-O starts containers by: those that it made otherwise count "
+            "as stopped when CRI-O is restarted"
+        )
     return "it is asked for" if want == spec.toolkit_config else "rootless Docker cannot write device rules"
 
 

@@ -367,8 +367,8 @@ do_docker_running() { # SOCKET: the names of some containers that run; nothing e
     head -c 4194304 | grep -oE '"Names":\["/[A-Za-z0-9_.-]+"' | sed 's|.*/||; s|"$||'
 }
 
-handler_paths() { # PATH 1|0: the executables that engines' files name for nvidia, and whether they can be run
-  wanted=$NL
+handler_paths() { # PATH 1|0: NVIDIA's, runc and crun, as engines' and the toolkit's files name them; whether they can be run
+  wanted=$NL/etc/nvidia-container-runtime/config.toml$NL
   while IFS= read -r path; do wanted=$wanted$path$NL; done <"$T/wanted"
   set --
   while IFS= read -r line; do # of those in the answer
@@ -377,7 +377,7 @@ handler_paths() { # PATH 1|0: the executables that engines' files name for nvidi
   done <"$T/stats"
   while read -r name _; do [ ! -s "$T/$name.file" ] || set -- "$@" "$T/$name.file"; done <"$T/user_files"
   [ $# -gt 0 ] || return 0
-  grep -ahoE "[\"'](\\\\?/[^\"']*)?/nvidia-container-runtime[^\"'/]*[\"']" "$@" >"$T/handlers.named"
+  grep -ahoE "[\"'](\\\\?/[^\"']*)?/(nvidia-container-runtime[^\"'/]*|crun|runc)[\"']" "$@" >"$T/handlers.named"
   known=$NL
   while IFS= read -r path; do
     path=${path#?} path=${path%?}
@@ -403,6 +403,11 @@ toolkit() {
     echo "$name=${TOOL#"$R"}"
   done
   hook_since
+  found=
+  for name in runc crun docker-runc; do # what nvidia-container-runtime starts in its turn
+    if find_tool "$name"; then found="$found ${TOOL#"$R"}"; fi
+  done
+  echo "low_level=${found# }"
   # The GPU Operator's: installed here by its toolkit's container, which has its pid file in /run while it is in charge.
   [ -d "$R/run/nvidia/toolkit" ] && [ -d "$R/usr/local/nvidia/toolkit" ] && trusted /usr/local/nvidia/toolkit &&
     echo operator=/usr/local/nvidia/toolkit
