@@ -147,6 +147,10 @@ class Engine(Protocol):
         """
         ...
 
+    def lasting(self, path: str) -> str:
+        """The path by which a file is found again after its engine is upgraded."""
+        return path
+
     def containers(self, host: HostFacts, engine: RuntimeFacts, handler: str) -> Run | None:
         """Ask which of its containers need the handler (shell/daemon/containers.sh); None: nobody can tell."""
         return None

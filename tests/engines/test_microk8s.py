@@ -17,7 +17,7 @@ from tests.engines import rewritten, trees
 from tests.engines.hosts import engine_facts
 
 PAIRS = trees.pairs(Path(__file__).parent / "microk8s")
-TEMPLATE = "/var/snap/microk8s/7964/args/containerd-template.toml"
+TEMPLATE = "/var/snap/microk8s/current/args/containerd-template.toml"
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
@@ -64,3 +64,9 @@ def test_undo_restores_the_placeholder() -> None:
     assert 'default_runtime_name = "${RUNTIME}"' in left
     assert "runtimes.nvidia" not in left
     assert left.endswith("# added since\n")
+
+
+@pytest.mark.parametrize("path", ["7964", "x3", "current"])
+def test_the_template_is_named_as_it_is_found_after_a_refresh(path: str) -> None:
+    named = Microk8s().lasting(f"/var/snap/microk8s/{path}/args/containerd-template.toml")
+    assert named == TEMPLATE

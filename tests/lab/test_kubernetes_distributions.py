@@ -21,7 +21,7 @@ from .product_runs import Controller, expect
 STUB = (Path(__file__).parent / "stubs" / "files" / "kubernetes-distribution").read_text()
 RUNTIME = (Path(__file__).parent / "stubs" / "files" / "nvidia-container-runtime").read_text()
 PAIRS = {pair.name: pair for pair in trees.pairs(Path(__file__).parents[1] / "engines" / "microk8s")}
-TEMPLATE = "/var/snap/microk8s/8148/args/containerd-template.toml"
+TEMPLATE = "/var/snap/microk8s/current/args/containerd-template.toml"
 UNITS = {"k3s": "k3s.service", "k0s": "k0sworker.service", "microk8s": "snap.microk8s.daemon-containerd.service"}
 SOCKETS = {
     "k3s": "/run/k3s/containerd/containerd.sock",
@@ -53,6 +53,7 @@ def host(lab_session: Lab) -> Iterator[Host]:
     for name, unit in UNITS.items():
         made.write(f"/usr/local/bin/{name}", STUB, 0o755)
         made.write(f"/etc/systemd/system/{unit}", UNIT.format(name=name))
+    made.nsrun("mkdir -p /var/snap/microk8s/8148/args && ln -s 8148 /var/snap/microk8s/current", check=True)
     made.write(TEMPLATE, PAIRS["template"].before[next(iter(PAIRS["template"].before))])
     made.write("/etc/rancher/k3s/config.yaml", "selinux: false\n")
     yield made

@@ -161,7 +161,7 @@ MICROK8S = Engine(
         _offered(T4, "microk8s.io/cluster true"),
     ),
     files=(
-        (f"{MICROK8S_ARGS}/containerd-template.toml", ADDON_TEMPLATE),
+        ("/var/snap/microk8s/current/args/containerd-template.toml", ADDON_TEMPLATE),
         ("/var/snap/microk8s/current/args/kubelet", MICROK8S_TOLD),
     ),
     tools=("/usr/bin/snap",),

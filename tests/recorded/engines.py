@@ -240,7 +240,7 @@ ENGINES = (
                 ("kubernetes", MICROK8S_KUBELET),
             ),
             files=(
-                (f"{MICROK8S_ARGS}/containerd-template.toml", MICROK8S_TEMPLATE),
+                ("/var/snap/microk8s/current/args/containerd-template.toml", MICROK8S_TEMPLATE),
                 ("/var/snap/microk8s/current/args/kubelet", MICROK8S_TOLD),
             ),
             tools=("/usr/bin/snap",),

@@ -20,9 +20,14 @@ from gpunode.model.action import Run
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.spec import RuntimeSpec
 from gpunode.model.versions import at_least
+from gpunode.regex import regex
 from gpunode.remedy import Remedy, RepairAction
 
 TEMPLATE = "containerd-template.toml"
+# snapd refreshes by itself: it copies a revision's data to that of the next one, and prunes old ones. `current` leads
+# to the one that runs.
+CURRENT = "/var/snap/microk8s/current/"
+_REVISION = regex(r"^/var/snap/microk8s/x?\d+/")
 
 
 class Microk8s(embedded.Distribution):
@@ -33,7 +38,7 @@ class Microk8s(embedded.Distribution):
     default_key = "default_runtime_name"
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
-        file = host.file(f"{dirname(engine.config_path)}/{TEMPLATE}")
+        file = host.file(self.lasting(f"{dirname(engine.config_path)}/{TEMPLATE}"))
         refuse_unread(file.path, file.unread)
         if file.text is None:
             raise UnsupportedHost(
@@ -49,6 +54,9 @@ class Microk8s(embedded.Distribution):
         if not rewrite.changed:
             return rewrite
         return rewrite._replace(notes=(f"microk8s writes {engine.config_path} from it at the restart", *rewrite.notes))
+
+    def lasting(self, path: str) -> str:
+        return _REVISION.sub(CURRENT, path)
 
     def validate(self, engine: RuntimeFacts, path: str) -> Run | None:
         return None  # a template is no configuration yet: containerd would take its placeholders for values

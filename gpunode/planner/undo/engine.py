@@ -33,7 +33,7 @@ def engine_outcome(host: HostFacts, past: Past, label: str, *, keep_handler: boo
     `keep_handler`: containers still use it, so only the default is restored.
     """
     facts = host.labelled(label)
-    found = EngineFiles.of(past, label, kind(label)).rolled_back(keep_handler=keep_handler)
+    found = EngineFiles.of(host, past, label, kind(label)).rolled_back(keep_handler=keep_handler)
     backs, left = only_backs(found), only_left(found)
     stale = _stale(past, facts, label)
     if left:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gpunode.engines.base import Engine, Removal
 from gpunode.errors import ConfigFileError
+from gpunode.model.facts import HostFacts
 from gpunode.model.past import ABSENT, Past, PastFile
 from gpunode.model.plan import Kept
 from gpunode.planner.undo.files import Back, rollback
@@ -18,8 +21,8 @@ class EngineFiles:
     default: str | None  # before the first run; None when it is not known
 
     @staticmethod
-    def of(past: Past, label: str, kind: Engine) -> EngineFiles:
-        files = tuple(file for file in past.files if file.for_undo.engine == label)
+    def of(host: HostFacts, past: Past, label: str, kind: Engine) -> EngineFiles:
+        files = tuple(_where_now(host, file, kind) for file in past.files if file.for_undo.engine == label)
         return EngineFiles(kind, files, past.handler, past.defaults.get(label))
 
     def rolled_back(self, *, keep_handler: bool = False) -> list[Back | Kept | None]:
@@ -68,3 +71,9 @@ class EngineFiles:
         except ConfigFileError:
             return self._restored(file)
         return Back(file, text, edited=True, still=self.handler) if text != now else None
+
+
+def _where_now(host: HostFacts, file: PastFile, kind: Engine) -> PastFile:
+    """The file as the engine reads it now, where gpunode wrote it by a path that an upgrade has left behind."""
+    now = host.file(kind.lasting(file.path))
+    return file if now.path == file.path or not now.exists else replace(file, path=now.path, now=now)

@@ -577,3 +577,18 @@ def test_of_two_containerds_each_gets_its_own_file_default_and_restart_back() ->
         "undo.containerd@containerd-gpu.default": ([other], ["systemctl restart containerd-gpu.service"], "crun"),
         "undo.containerd.default": ([CONTAINERD], ["systemctl restart containerd.service"], "runc"),
     }
+
+
+REVISION, CURRENT = "/var/snap/microk8s/7964/args", "/var/snap/microk8s/current/args"
+
+
+@pytest.mark.parametrize("pruned", [False, True], ids=["the old revision is there", "snapd pruned it"])
+def test_after_a_refresh_of_its_snap_microk8s_template_of_now_is_restored(pruned: bool) -> None:
+    name, old, ours = "containerd-template.toml", "version = 2\n", "version = 2\n# nvidia\n"
+    now = None if pruned else ours
+    file = past_file(f"{REVISION}/{name}", "microk8s.default", before=old, left=ours, now=now)
+    engine = engine_facts("microk8s", "1.6.36", effective_default="nvidia", handlers=("nvidia", "runc"))
+    host = host_with(engine, files={f"{CURRENT}/{name}": ours})
+    past = docker_past(file, engines=("microk8s",), defaults={"microk8s": "runc"})
+    put = next(a for a in only_step(plan(host, past)).actions if isinstance(a, PutFile))
+    assert (put.path, put.text) == (f"{CURRENT}/{name}", old)
