@@ -30,7 +30,9 @@ from gpunode.model.versions import at_least
 from gpunode.remedy import Remedy, RepairAction
 from gpunode.resources import render
 
-# What podman reads as root, in this order (containers.conf(5)); later values win, for each runtime by itself.
+# What podman reads as root, in this order (containers.conf(5)); later values win, for each runtime by itself. That of
+# root's own directory from 5.0 on. What 6 reads otherwise (the first main file alone, and containers.rootful.conf.d) is
+# not followed: verify() asks podman.
 VENDOR = "/usr/share/containers/containers.conf"
 MAIN, DIRECTORY = "/etc/containers/containers.conf", "/etc/containers/containers.conf.d"
 ROOTS, ROOTS_DIRECTORY = "/root/.config/containers/containers.conf", "/root/.config/containers/containers.conf.d"
@@ -43,7 +45,8 @@ Tables = dict[str, Plain]  # path -> its [engine], in the order in which the fil
 
 
 class Podman(Engine):
-    """podman as root runs it. Rootless users have files of their own, which gpunode does not manage."""
+    """podman as root runs it. Rootless users have files of their own, which gpunode does not manage, after those of
+    /etc, which theirs reads, too."""
 
     name = "podman"
     title = "no daemon to restart, new containers use it"
@@ -56,7 +59,7 @@ class Podman(Engine):
         if want.cdi:
             _refuse_no_cdi(engine)
             return Rewrite((), (), (f"podman needs no configuration for CDI: {_advice(host, engine)}",))
-        tables = {file.path: _engine_table(file) for file in _files(host)}
+        tables = {file.path: _engine_table(file) for file in _files(host, engine)}
         places, paths = _places(tables, want), _last(tables, "runtimes", want.handler)[1] or []
         present = engine.effective_default or _last(tables, "runtime")[1] or "podman's own"
         edits: list[Edit] = []
@@ -148,14 +151,10 @@ def removed(
     return toml_text.rewrite(path, text, want, ("engine", "runtimes"))
 
 
-def _files(host: HostFacts) -> tuple[FileFacts, ...]:
-    found = (
-        host.file(VENDOR),
-        host.file(MAIN),
-        *drop_ins.files_in(host, DIRECTORY, ".conf"),
-        host.file(ROOTS),
-        *drop_ins.files_in(host, ROOTS_DIRECTORY, ".conf"),
-    )
+def _files(host: HostFacts, engine: RuntimeFacts) -> tuple[FileFacts, ...]:
+    found: tuple[FileFacts, ...] = (host.file(VENDOR), host.file(MAIN), *drop_ins.files_in(host, DIRECTORY, ".conf"))
+    if engine.version is None or at_least(engine.version, first_with("podman", "conf-of-root")):
+        found += (host.file(ROOTS), *drop_ins.files_in(host, ROOTS_DIRECTORY, ".conf"))
     for file in found:
         refuse_unread(file.path, file.unread)
     return tuple(file for file in found if file.text is not None)
@@ -219,8 +218,14 @@ def _edit(file: FileFacts, table: Plain, want: RuntimeSpec) -> Edit:
 def _notes(host: HostFacts, engine: RuntimeFacts, edits: list[Edit]) -> tuple[str, ...]:
     inside = [edit.path for edit in edits if edit.path != DROP_IN]
     notes = [f"{path} takes precedence, so it is edited in place" for path in inside]
+    notes += _about_users(edits)
     without = f"CDI serves podman without this: {_advice(host, engine)}"
     return tuple(notes) if cdi_versions.lacks_cdi(engine) else (*notes, without)
+
+
+def _about_users(edits: list[Edit]) -> list[str]:
+    read_by_all = [edit.path for edit in edits if edit.path.startswith("/etc/")]
+    return [f"rootless podman reads {path} as well: it applies to every user who sets no other" for path in read_by_all]
 
 
 def _refuse_no_cdi(engine: RuntimeFacts) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpunode.engines.base import Removal
-from gpunode.engines.podman import DIRECTORY, DROP_IN, MAIN, Podman, removed
+from gpunode.engines.podman import DIRECTORY, DROP_IN, MAIN, ROOTS, Podman, removed
 from gpunode.errors import ConfigFileError, UnsupportedHost
 from gpunode.model.action import Run
 from gpunode.model.facts import ToolkitFacts
@@ -239,3 +239,20 @@ def test_undo_takes_out_what_gpunode_put_in(before: str, now: str, left: str) ->
     got = Podman().without(MAIN, now, Removal("nvidia", "crun", before))
     assert tomllib.loads(got) == tomllib.loads(left)
     assert (got == "") is (left == "")
+
+
+@pytest.mark.parametrize(
+    ("version", "path"), [("4.9.3", DROP_IN), ("5.0.0", ROOTS), (None, ROOTS)], ids=["4.9", "5.0", "not known"]
+)
+def test_roots_own_file_counts_where_podman_reads_it_as_root(version: str | None, path: str) -> None:
+    facts = engine_facts("podman", version, effective_default="crun")
+    host = host_with(facts, files={ROOTS: '[engine]\nruntime = "runc"\n'})
+    assert [edit.path for edit in Podman().rewrite(host, facts, RuntimeSpec()).edits] == [path]
+
+
+@pytest.mark.parametrize(("path", "said"), [(MAIN, True), (ROOTS, False)], ids=["of all", "of root alone"])
+def test_a_plan_says_that_rootless_users_read_the_file_as_well(path: str, said: bool) -> None:
+    facts = engine_facts("podman", "5.4.2", effective_default="runc")
+    host = host_with(facts, files={path: '[engine]\nruntime = "runc"\n'})
+    notes = Podman().rewrite(host, facts, RuntimeSpec()).notes
+    assert any(note.startswith(f"rootless podman reads {path} as well") for note in notes) is said
