@@ -85,6 +85,7 @@ class Kept:
     evidence: str = ""  # of a refusal
     remedy: Remedy = NO_REMEDY
     beware: bool = False  # something speaks against it: the end of a run says so once more
+    restarts: str = ""  # the unit that a later pass of the same run restarts for it
 
 
 @dataclass(frozen=True)
@@ -141,9 +142,9 @@ class Plan:
 
     @property
     def restarts(self) -> tuple[str, ...]:
-        """The units that its steps restart, each once; a rollback's are not among them."""
-        runs = (action for step in self.steps for action in step.actions if isinstance(action, Run))
-        return tuple(dict.fromkeys(run.restarts for run in runs if run.restarts))
+        """The units that it restarts, each once, those of a later pass last; a rollback's are not among them."""
+        runs = [action.restarts for step in self.steps for action in step.actions if isinstance(action, Run)]
+        return tuple(dict.fromkeys(unit for unit in (*runs, *(kept.restarts for kept in self.kept)) if unit))
 
     @property
     def code(self) -> ExitCode:

@@ -129,7 +129,7 @@ def _outcome(host: HostFacts, spec: Spec, facts: RuntimeFacts, *, coming: bool) 
         return Kept(step_id, reason)
     refuse_own(runtime, want)
     if coming and (why := waits_for_toolkit(host, spec, facts)):
-        return Kept(step_id, why)
+        return Kept(step_id, why, restarts=facts.unit)
     rewrite = runtime.rewrite(host, facts, want)
     if not rewrite.edits:
         return Kept(step_id, "; ".join(rewrite.notes))

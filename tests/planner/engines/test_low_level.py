@@ -106,10 +106,11 @@ def test_a_node_on_which_nothing_starts_gets_its_runtime_without_a_restart() -> 
     assert f'["{CRUN}", "runc", "crun"]' in written(found)[TOOLKIT_CONFIG]
 
 
-def test_before_the_toolkit_brings_the_file_crio_is_not_restarted() -> None:
+def test_before_the_toolkit_brings_the_file_crio_is_not_restarted_and_that_it_will_be_counts() -> None:
     found = plan(node(), Spec(only=("toolkit", "runtime")))
     assert "crio.default" not in [step.id for step in found.steps]
     assert found.replan_after
+    assert found.restarts == ("crio.service",)
     assert any(f"must name {CRUN} first" in kept.text for kept in found.kept)
 
 
