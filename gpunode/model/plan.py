@@ -39,7 +39,7 @@ ENROL_STEP, HOLD_STEP, UNHOLD_STEP, MIG_STEP = "secureboot.enrol", "driver.hold"
 MIG_UNIT = "gpunode-mig.service"  # what MIG_STEP enables: it makes the instances again at every boot
 LOAD_STEP, SERVICES_STEP, CHAR_LINKS_STEP = "driver.load", "driver.services", "driver.char-links"
 CDI_READABLE_STEP, CDI_REFRESH_STEP, CDI_STALE_STEP = "cdi.readable", "cdi.refresh", "cdi.stale"
-CDI_SPEC_STEP = "cdi.spec"
+CDI_SPEC_STEP, TOOLKIT_CONFIG_STEP = "cdi.spec", "toolkit.config"
 BUNDLE_STEP, BUNDLE_TIDY_STEP = "bundle.put", "bundle.tidy"
 KUBELET_STEP, BOOT_ORDER_STEP, IMEX_STEP = "kubelet.gates", "kubelet.boot-order", "kubernetes.imex"
 

@@ -9,6 +9,7 @@ from gpunode.checks.registry import Context
 from gpunode.errors import ConfigFileError
 from gpunode.model.entities import unit
 from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.plan import TOOLKIT_CONFIG_STEP
 from gpunode.model.report import Finding, Severity
 from gpunode.model.spec import TOOLKIT_CONFIG
 from gpunode.remedy import Remedy, RepairAction, setup
@@ -34,7 +35,7 @@ def wrong_low_level(host: HostFacts, context: Context, engine: RuntimeFacts) -> 
             f"nvidia-container-runtime finds none of {listed}: {engine.name} starts no container of {context.handler}",
             evidence=evidence,
             remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "runtime")),
-            steps=("toolkit.config",),
+            steps=(TOOLKIT_CONFIG_STEP,),
             entities=unit(engine.unit),
         )
     wanted = ",".join(with_first(host, low))

@@ -27,7 +27,7 @@ def starts_at_boot(host: HostFacts, context: Context) -> CheckOutcome:
     Packages of RHEL's kin enable neither docker nor containerd nor the kubelet, and kubeadm starts a kubelet without
     enabling it. A cloud's nodes are left out: what makes them nodes starts them at each boot.
     """
-    from gpunode.engines.at_boot import off_at_boot, running
+    from gpunode.engines.kubernetes.at_boot import off_at_boot, running
 
     if host.kubernetes.distribution in CLOUDS:
         return NotApplicable(f"what makes this a node of {host.kubernetes.distribution} starts them at each boot")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpunode.advice import listing, typed
-from gpunode.engines.at_boot import off_at_boot
+from gpunode.engines.kubernetes.at_boot import off_at_boot
 from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Kept
 

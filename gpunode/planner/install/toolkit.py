@@ -8,7 +8,7 @@ from gpunode.engines import toolkit_config
 from gpunode.errors import UnsupportedHost
 from gpunode.model.action import PutFile, Run
 from gpunode.model.facts import HostFacts
-from gpunode.model.plan import Kept, Step
+from gpunode.model.plan import TOOLKIT_CONFIG_STEP, Kept, Step
 from gpunode.model.spec import TOOLKIT_CONFIG, Spec, ToolkitConfig
 from gpunode.model.versions import is_before
 from gpunode.packages.base import Wanted, installation, missing
@@ -119,13 +119,13 @@ def config_outcome(host: HostFacts, spec: Spec, asked: bool = True, *, installin
     if want == (ToolkitConfig() if asked else spec.toolkit_config):
         return None
     if installing and not file.exists:
-        return Kept("toolkit.config", f"{file.path} is shipped with the toolkit and is edited after that")
+        return Kept(TOOLKIT_CONFIG_STEP, f"{file.path} is shipped with the toolkit and is edited after that")
     rewrite = toolkit_config.rewrite(file, want)
     if not rewrite.changed:
-        return Kept("toolkit.config", f"{file.path} matches the spec")
+        return Kept(TOOLKIT_CONFIG_STEP, f"{file.path} matches the spec")
     edit = rewrite.main
     return Step(
-        "toolkit.config",
+        TOOLKIT_CONFIG_STEP,
         f"{edit.path}: {', '.join(rewrite.added)}",
         "; ".join((f"{_who(spec, rootless, want)}; the runtime reads it whenever a container starts", *rewrite.notes)),
         (PutFile(edit.path, edit.after, edit.mode, expect_sha256=file.sha256),),
