@@ -10,7 +10,7 @@ from gpunode.catalog import cdi_versions
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import setting
-from gpunode.model.cdi_devices import KIND, difference, kind_of, names
+from gpunode.model.cdi_devices import KIND, REFRESHED, difference, is_of_ctk, kind_of, names
 from gpunode.model.entities import place
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
@@ -150,22 +150,33 @@ def cdi_duplicate(host: HostFacts, context: Context) -> CheckOutcome:
         evidence=f"{first} and {second}: {listing(sorted(devices[first] & devices[second]))}"
         + (f"; {len(paths)} in all: {listing(paths)}" if len(paths) > 2 else ""),
         entities=tuple(map(place, paths)),
-        remedy=Remedy(RepairAction.CONFIGURE, _one_less(devices, first, second)),
+        remedy=Remedy(RepairAction.CONFIGURE, _one_less(host, devices, first, second)),
     )
 
 
 def _covered(devices: Devices, first: str, second: str) -> list[str]:
-    """Which of the two defines nothing that the other does not; one of an admin's directory first."""
+    """Which of the two defines nothing that the other does not; one of an admin's directory first. The toolkit's unit
+    writes REFRESHED again, and engines take a device of its directory before one of /etc/cdi: it is never the one.
+    """
     found = [one for one, other in ((first, second), (second, first)) if devices[one] <= devices[other]]
-    return sorted(found, key=lambda path: not path.startswith("/etc/"))
+    return sorted((path for path in found if path != REFRESHED), key=lambda path: not path.startswith("/etc/"))
 
 
-def _one_less(devices: Devices, first: str, second: str) -> str:
+def _one_less(host: HostFacts, devices: Devices, first: str, second: str) -> str:
     covered = _covered(devices, first, second)
     if covered:
         return f"{typed('rm', covered[0])} when nvidia-cdi-refresh writes the other; keep one"
     both = listing(map(named, sorted(devices[first] & devices[second])))
-    return f"take {both} out of {named(first)} or out of {named(second)}; each names devices that the other does not"
+    if REFRESHED not in (first, second):
+        places = f"{named(first)} or out of {named(second)}"
+        return f"take {both} out of {places}; each names devices that the other does not"
+    by_hand = second if first == REFRESHED else first
+    other = difference(host.driver.smi, host.file(by_hand).text or "")
+    if other and other.gone and all(map(is_of_ctk, devices[by_hand])):
+        words = f"{typed('rm', by_hand)} since it is for other GPUs or MIG instances"
+    else:
+        words = f"take {both} out of {named(by_hand)}"
+    return f"{words}; nvidia-cdi-refresh writes {REFRESHED}"
 
 
 @check(

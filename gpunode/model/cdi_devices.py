@@ -11,8 +11,11 @@ from gpunode.regex import regex
 
 # The device plugin's (k8s.device-plugin.nvidia.com/gpu) and the GPU Operator's (management.nvidia.com/gpu) are others.
 KIND = "nvidia.com/gpu"
+# nvidia-cdi-refresh writes it, and no package of the toolkit removes it (its packaging, to 1.20).
+REFRESHED = "/var/run/cdi/nvidia.yaml"
 # nvidia-ctk's names by --device-name-strategy: index (0, MIG 0:1), type-index (gpu0, mig0:1), uuid.
 _INDEX = regex(r"(?:gpu|mig)?([0-9]{1,9})(:[0-9]{1,9})?")
+_UUIDS = ("GPU-", "MIG-")
 
 
 class Difference(NamedTuple):
@@ -36,6 +39,11 @@ def kind_of(text: str) -> str | None:
 def names(text: str) -> tuple[str, ...]:
     """Names in a specification; deeper ones (hooks have no name, but an annotation may) do no harm in a comparison."""
     return tuple(re.findall(r"""(?:^[ \t]*(?:-[ \t]*)?|[{,]\s*"?)name"?\s*:\s*["']?([^"'\s,}]+)""", text, re.MULTILINE))
+
+
+def is_of_ctk(name: str) -> bool:
+    """Whether nvidia-ctk names a device so, by any of its strategies; another name is somebody's own."""
+    return name == "all" or name.startswith(_UUIDS) or _INDEX.fullmatch(name) is not None
 
 
 def difference(smi: SmiFacts | None, text: str) -> Difference | None:
@@ -71,7 +79,7 @@ def _indexes_of(gpus: tuple[SmiGpu, ...]) -> Counter[str]:
 
 
 def _uuids(named: tuple[str, ...]) -> Counter[str]:
-    return Counter({name: 1 for name in named if name.startswith(("GPU-", "MIG-"))})
+    return Counter({name: 1 for name in named if name.startswith(_UUIDS)})
 
 
 def _uuids_of(gpus: tuple[SmiGpu, ...]) -> Counter[str] | None:

@@ -14,6 +14,8 @@ from tests.checks import hosts as h
 
 CATALOG = load_catalog()
 TEAM = "/etc/cdi/team-pairs.yaml"
+OWN = "/etc/cdi/own.yaml"
+OLD = "/etc/cdi/nvidia.yaml"
 
 
 def of(*names: str) -> str:
@@ -40,11 +42,19 @@ def test_a_specification_with_devices_of_its_own_is_no_duplicate() -> None:
     [
         ({TEAM: of("0"), h.CDI: of("0", "1", "all")}, f"{TEAM} and {h.CDI}: 0", f"rm {TEAM} when "),
         ({TEAM: of("0", "all"), h.CDI: of("0", "all")}, f"{TEAM} and {h.CDI}: 0, all", f"rm {TEAM} when "),
-        ({TEAM: of("0", "1", "all"), h.CDI: of("0")}, f"{TEAM} and {h.CDI}: 0", f"rm {h.CDI} when "),
-        ({TEAM: of("0", "pair01"), h.CDI: of("0", "1")}, f"{TEAM} and {h.CDI}: 0",
-         f"take 0 out of {TEAM} or out of {h.CDI}; "),
+        ({TEAM: of("0", "1", "all"), OWN: of("0")}, f"{TEAM} and {OWN}: 0", f"rm {OWN} when "),
+        ({TEAM: of("0", "pair01"), OWN: of("0", "1")}, f"{TEAM} and {OWN}: 0",
+         f"take 0 out of {TEAM} or out of {OWN}; "),
+        ({OLD: of("0", "1", "all"), h.CDI: of("0", "all")}, f"{OLD} and {h.CDI}: 0, all", f"rm {OLD} since "),
+        ({OLD: of("0:0", "0:1", "all"), h.CDI: of("0", "all")}, f"{OLD} and {h.CDI}: all", f"rm {OLD} since "),
+        ({TEAM: of("0", "1", "pair01"), h.CDI: of("0")}, f"{TEAM} and {h.CDI}: 0", f"take 0 out of {TEAM}; "),
+        ({TEAM: of("0", "pair01"), h.CDI: of("0")}, f"{TEAM} and {h.CDI}: 0", f"take 0 out of {TEAM}; "),
+        ({TEAM: of("0", "pair01"), h.CDI: of("0", "all")}, f"{TEAM} and {h.CDI}: 0", f"take 0 out of {TEAM}; "),
     ],
-    ids=["a part of the other", "the same: the admin's goes", "the other is the part", "each has its own too"],
+    ids=["a part of the other", "the same: the admin's goes", "the other is the part", "each has its own too",
+         "the unit's is the part: of a GPU that is gone", "of MIG instances that are gone",
+         "of a GPU that is gone, and the admin's own", "the unit's is the part: the admin's own",
+         "the unit's beside the admin's own"],
 )  # fmt: skip
 def test_the_one_whose_devices_the_other_defines_is_named(files: dict[str, str], evidence: str, remedy: str) -> None:
     found = duplicate(files)

@@ -9,6 +9,7 @@ from posixpath import basename
 from gpunode.advice import listing
 from gpunode.model.action import RemoveFile, Run
 from gpunode.model.bundle import HOME
+from gpunode.model.cdi_devices import REFRESHED
 from gpunode.model.facts import HostFacts
 from gpunode.model.past import ABSENT, Past, PastFile
 from gpunode.model.plan import ForUndo, Kept, Step
@@ -18,9 +19,6 @@ from gpunode.packages.registry import BACKENDS, goes_with_packages
 from gpunode.planner.install.bundle import REMOVE, SOURCES
 from gpunode.planner.undo.files import diffs, only_backs, only_left, rollback
 from gpunode.remedy import gpunode
-
-# nvidia-cdi-refresh writes it, and no package of the toolkit removes it (its packaging, to 1.20).
-SPECIFICATION = "/var/run/cdi/nvidia.yaml"
 
 
 def added_packages(host: HostFacts, past: Past) -> tuple[str, ...]:
@@ -49,7 +47,7 @@ def package_steps(host: HostFacts, past: Past, toolkit: Sequence[str]) -> tuple[
     steps: list[Step] = []
     if backend is not None:
         steps += [step for step in (_erase_step(names, past, backend), _hold_step(host, past, backend, names)) if step]
-        steps += [_specification_step()] if set(_fresh(past)) & set(toolkit) and host.file(SPECIFICATION).exists else []
+        steps += [_specification_step()] if set(_fresh(past)) & set(toolkit) and host.file(REFRESHED).exists else []
     repository, left = _repository_step(host, past, backend)
     return (*steps, *([repository] if repository else [])), left
 
@@ -127,7 +125,7 @@ def _erase_step(names: tuple[str, ...], past: Past, backend: Backend) -> Step | 
 def _specification_step() -> Step:
     """After the packages: their unit writes it again until it is gone with them."""
     why = "the toolkit's unit wrote it for the driver and the hooks that are gone"
-    return Step("undo.cdi", f"remove {SPECIFICATION}", why, (RemoveFile(SPECIFICATION),))
+    return Step("undo.cdi", f"remove {REFRESHED}", why, (RemoveFile(REFRESHED),))
 
 
 def _repository_step(host: HostFacts, past: Past, backend: Backend | None) -> tuple[Step | None, tuple[Kept, ...]]:
