@@ -13,7 +13,8 @@ from gpunode.model.facts import ServiceFacts
 # Of systemd.unit(5), seen from the other end: Requires=, Requisite=, BindsTo= and PartOf=.
 STOPPED_WITH = ("RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf")
 # Likewise: Wants=, Requires=, BindsTo= and Upholds= of the units that systemd has loaded: all that a boot starts are.
-STARTED_BY = ("WantedBy", "RequiredBy", "BoundBy", "UpheldBy")
+# And the paths, timers and sockets that trigger it, by their Unit= or by its name (kubelet.path).
+STARTED_BY = ("WantedBy", "RequiredBy", "BoundBy", "UpheldBy", "TriggeredBy")
 
 
 def parse_units(text: str) -> Mapping[str, Mapping[str, str]]:

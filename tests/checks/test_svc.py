@@ -71,6 +71,10 @@ def unit(name: str, state: ServiceFacts, on: HostFacts = WELL) -> HostFacts:
     return replace(on, services={**on.services, name: state})
 
 
+def triggered_by(name: str) -> ServiceFacts:
+    return replace(BY_HAND, wanted_by=(name,))
+
+
 def gpu(**changes: Any) -> HostFacts:
     return replace(WELL, driver=h.smi(replace(JOINED, **changes)).driver)
 
@@ -108,6 +112,8 @@ PASSES: tuple[tuple[str, HostFacts], ...] = (
     ("svc.dcgm-profiling-lock", busy("7 nv-hostengine", "8 python3")),
     ("svc.starts-at-boot", unit("docker.service", replace(BY_HAND, wanted_by=("nomad.service",)))),
     ("svc.starts-at-boot", unit("docker.service", replace(BY_HAND, enabled="static"))),
+    ("svc.starts-at-boot", replace(unit("kubelet.service", triggered_by("kubelet.path")),
+                                   kubernetes=KubernetesFacts(True, distribution="kubeadm", joined=True))),
     ("svc.starts-at-boot", unit("docker.socket", RUNS, unit("docker.service", BY_HAND))),
     ("svc.starts-at-boot", unit("docker.service", replace(OFF, wanted_by=()), unit("containerd.service", RUNS))),
     ("svc.starts-at-boot", replace(unit("kubelet.service", BY_HAND), kubernetes=KubernetesFacts(True, running=True))),
@@ -169,6 +175,8 @@ FAULTS: tuple[tuple[str, HostFacts, str, Severity | None], ...] = (
      "kubelet.service: NRestarts 7", None),
     ("svc.starts-at-boot", unit("docker.service", BY_HAND), "docker.service: UnitFileState disabled", None),
     ("svc.starts-at-boot", unit("docker.socket", BY_HAND, unit("docker.service", BY_HAND)),
+     "docker.service: UnitFileState disabled", None),
+    ("svc.starts-at-boot", unit("docker.socket", BY_HAND, unit("docker.service", triggered_by("docker.socket"))),
      "docker.service: UnitFileState disabled", None),
     ("svc.starts-at-boot", replace(unit("kubelet.service", BY_HAND),
                                    kubernetes=KubernetesFacts(True, distribution="kubeadm", joined=True)),

@@ -17,7 +17,7 @@ from gpunode.remedy import Remedy, RepairAction
     "svc.starts-at-boot",
     Severity.WARNING,
     title="the engines and the kubelet that run start at the next boot as well",
-    reads="systemctl show: UnitFileState, WantedBy, RequiredBy, BoundBy and UpheldBy of engines and kubelet",
+    reads="systemctl show: UnitFileState, WantedBy, RequiredBy, BoundBy, UpheldBy, TriggeredBy of engines and kubelet",
     remedy=Remedy(RepairAction.RESTART_SERVICE, "systemctl enable UNIT"),
     needs=(needs.gpu, systemd),
 )

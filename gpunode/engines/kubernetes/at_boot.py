@@ -14,7 +14,8 @@ from gpunode.model.kubernetes import CLOUDS
 
 RUNS = ("active", "activating", "reloading")
 OFF = ("disabled", "linked")  # UnitFileState of one that no link in a target's .wants names
-# Unit of a daemon -> that which starts it when it is first asked for.
+# Unit of a daemon -> that which starts it when it is first asked for. dockerd's Requires= brings it up beside dockerd
+# where it is not enabled too: that it triggers dockerd now says nothing of the next boot.
 ON_DEMAND = {"docker.service": "docker.socket"}
 
 
@@ -37,5 +38,7 @@ def _units(host: HostFacts) -> Iterator[str]:
 
 
 def _unasked(host: HostFacts, name: str, unit: ServiceFacts) -> bool:
-    socket = host.services.get(ON_DEMAND.get(name, ""))
-    return unit.wanted_by == () and (socket is None or socket.enabled != "enabled")
+    socket = ON_DEMAND.get(name, "")
+    if socket in host.services and host.services[socket].enabled == "enabled":
+        return False
+    return unit.wanted_by is not None and not set(unit.wanted_by) - {socket}

@@ -147,7 +147,7 @@ gpunode_probe() {
   setting 2>/dev/null
   # slow and hanging things first, in the background
   # shellcheck disable=SC2086
-  job services 5 systemctl show --no-pager -p Id,LoadState,ActiveState,SubState,UnitFileState,MainPID,NRestarts,RequiredBy,RequisiteOf,BoundBy,ConsistsOf,WantedBy,UpheldBy,ExecStart $UNITS
+  job services 5 systemctl show --no-pager -p Id,LoadState,ActiveState,SubState,UnitFileState,MainPID,NRestarts,RequiredBy,RequisiteOf,BoundBy,ConsistsOf,WantedBy,UpheldBy,TriggeredBy,ExecStart $UNITS
   for listing in $LISTINGS; do job "$listing" 15 do_listing "$listing"; done
   job dkms 10 dkms status
   job nvidia_ko 10 do_nvidia_ko

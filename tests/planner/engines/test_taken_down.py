@@ -142,4 +142,6 @@ def test_which_units_systemd_starts_it_with() -> None:
     text = "Id=docker.service\nRequiredBy=a.service\nConsistsOf=b.service\nWantedBy=multi-user.target a.service\n"
     assert parse_services(parse_units(text))["docker.service"].wanted_by == ("multi-user.target", "a.service")
     assert parse_services(parse_units("Id=docker.service\nWantedBy=\n"))["docker.service"].wanted_by == ()
+    text = "Id=kubelet.service\nWantedBy=\nTriggeredBy=kubelet.path\n"
+    assert parse_services(parse_units(text))["kubelet.service"].wanted_by == ("kubelet.path",)
     assert parse_services(parse_units("Id=docker.service\n"))["docker.service"].wanted_by is None
