@@ -22,8 +22,12 @@ class EngineFiles:
 
     @staticmethod
     def of(host: HostFacts, past: Past, label: str, kind: Engine) -> EngineFiles:
-        files = tuple(_where_now(host, file, kind) for file in past.files if file.for_undo.engine == label)
-        return EngineFiles(kind, files, past.handler, past.defaults.get(label))
+        found: dict[str, PastFile] = {}
+        for file in past.files:
+            if file.for_undo.engine == label:
+                now = _where_now(host, file, kind)
+                found[now.path] = _over_both(found[now.path], now) if now.path in found else now
+        return EngineFiles(kind, tuple(found.values()), past.handler, past.defaults.get(label))
 
     def rolled_back(self, *, keep_handler: bool = False) -> list[Back | Kept | None]:
         """What to do about each. `keep_handler`: where gpunode added it, all that goes is the default."""
@@ -77,3 +81,8 @@ def _where_now(host: HostFacts, file: PastFile, kind: Engine) -> PastFile:
     """The file as the engine reads it now, where gpunode wrote it by a path that an upgrade has left behind."""
     now = host.file(kind.lasting(file.path))
     return file if now.path == file.path or not now.exists else replace(file, path=now.path, now=now)
+
+
+def _over_both(first: PastFile, last: PastFile) -> PastFile:
+    """One file that gpunode wrote by two paths, the older of which an upgrade has left behind."""
+    return replace(first, expected=last.expected if last.before == first.expected else None)

@@ -592,3 +592,25 @@ def test_after_a_refresh_of_its_snap_microk8s_template_of_now_is_restored(pruned
     past = docker_past(file, engines=("microk8s",), defaults={"microk8s": "runc"})
     put = next(a for a in only_step(plan(host, past)).actions if isinstance(a, PutFile))
     assert (put.path, put.text) == (f"{CURRENT}/{name}", old)
+
+
+@pytest.mark.parametrize("edited", [False, True], ids=["as gpunode left it", "others wrote to it between the two runs"])
+def test_microk8s_template_that_was_written_before_and_after_a_refresh_is_written_back_once(edited: bool) -> None:
+    """The journal has it by two paths: two writes of one file, and the second found other bytes than it expected."""
+    name, table = "containerd-template.toml", '[plugins."io.containerd.grpc.v1.cri".containerd]\n'
+    old = f'version = 2\n{table}default_runtime_name = "runc"\n'
+    first = old.replace('"runc"', '"nvidia"')
+    found = f"{first}# site\n" if edited else first
+    last = found.replace(table, f'[plugins."io.containerd.grpc.v1.cri"]\nenable_cdi = true\n{table}')
+    files = (
+        past_file(f"{REVISION}/{name}", "microk8s.default", before=old, left=first, now=None),
+        past_file(f"{CURRENT}/{name}", "microk8s.default", before=found, left=last, now=last),
+    )
+    engine = engine_facts("microk8s", "1.6.36", effective_default="nvidia", handlers=("nvidia", "runc"))
+    past = docker_past(*files, engines=("microk8s",), defaults={"microk8s": "runc"})
+    step = only_step(plan(host_with(engine, files={f"{CURRENT}/{name}": last}), past))
+    (put,) = (action for action in step.actions if isinstance(action, PutFile))
+    assert (put.path, put.expect_sha256) == (f"{CURRENT}/{name}", sha(last))
+    assert (put.text == old) is not edited
+    assert ("# site" in put.text) is edited
+    assert 'default_runtime_name = "nvidia"' not in put.text
