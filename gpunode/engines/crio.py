@@ -10,7 +10,7 @@ import copy
 import re
 from posixpath import basename, dirname
 
-from gpunode.advice import named
+from gpunode.advice import named, typed
 from gpunode.editing import toml_text
 from gpunode.editing.plain import Plain
 from gpunode.editing.unread import refuse_unread
@@ -193,7 +193,10 @@ def _files(host: HostFacts, engine: RuntimeFacts, directory: str) -> tuple[FileF
 
 
 def _refuse_flag(engine: RuntimeFacts, want: RuntimeSpec) -> None:
-    """The command line takes precedence (cri-o: internal/criocli, mergeConfig), and it is the unit's."""
+    """The command line takes precedence (cri-o: internal/criocli, mergeConfig), and it is the unit's.
+
+    `engine.flags` are the running process': without a restart they are what they were.
+    """
     flag = flags_of(engine.flags).get("default-runtime", [want.handler])[-1]
     if flag == want.handler:
         return
@@ -202,7 +205,9 @@ def _refuse_flag(engine: RuntimeFacts, want: RuntimeSpec) -> None:
         evidence=f"its command line; systemctl cat {named(engine.unit)} shows ExecStart, and the file of its options",
         remedy=Remedy(
             RepairAction.CONFIGURE,
-            "take --default-runtime out of these, systemctl daemon-reload, and run gpunode again; or use --no-default",
+            "take --default-runtime out of these, systemctl daemon-reload, "
+            f"{typed('systemctl', 'restart', engine.unit)} (pods keep running), and run gpunode again; "
+            "or use --no-default",
         ),
     )
 

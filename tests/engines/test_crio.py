@@ -13,6 +13,7 @@ from gpunode.errors import ConfigFileError, UnsupportedHost
 from gpunode.model.action import PutFile, Run
 from gpunode.model.spec import Spec
 from gpunode.planner.engines.steps import runtime_steps
+from gpunode.remedy import Remedy
 from tests.engines import rewritten, trees
 from tests.engines.hosts import engine_facts, file_facts
 from tests.engines.rewritten import WANTED
@@ -64,6 +65,10 @@ def test_a_flag_in_the_unit_takes_precedence(flags: tuple[str, ...]) -> None:
         "crio.service starts CRI-O with --default-runtime crun, which takes precedence over every file"
     )
     assert "systemctl cat crio.service" in refused.value.evidence
+    # The flags are the running process': the next run would find them again.
+    remedy = refused.value.remedy
+    assert isinstance(remedy, Remedy)
+    assert "systemctl daemon-reload, systemctl restart crio.service " in remedy.text
     assert rewritten.rewrite(engine, {}, WANTED["no"]).changed, "the handler alone goes into the file"
 
 
