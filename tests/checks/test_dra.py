@@ -120,6 +120,8 @@ FAULTS: Mapping[str, tuple[str, HostFacts, KubernetesMode | None, str, Severity 
     "the rest of the cluster": ("k8s.dra-needs", told("1.33.7", ON), "dra", "apiserver", Severity.WARNING),
     "before what is documented": ("k8s.dra-needs", told("1.34.1", None), "dra", "for 1.34.2 or", Severity.WARNING),
     "a drop-in of an earlier gpunode": ("k8s.dra-boot", IN_A_CIRCLE, "dra", f"{DROP_IN}: After= has nvidia-cdi", None),
+    "such a drop-in, by hand": ("k8s.dra-boot", IN_A_CIRCLE, None, f"{DROP_IN}: After= has nvidia-cdi-refresh", None),
+    "and beside the device plugin": ("k8s.dra-boot", IN_A_CIRCLE, "device-plugin", f"{DROP_IN}: After= has nv", None),
     "nothing makes the nodes": ("k8s.dra-boot", NOTHING_WAITS, "dra", "no drop-in of kubelet.service", None),
     "a device plugin": ("k8s.dra", PLUGIN, "dra", f"{k.DIRECTORY}, /var/log/pods or processes", None),
     "a DRA driver": ("k8s.dra", node(), "device-plugin", "plugins_registry of the kubelet has gpu.nvidia", None),
@@ -184,7 +186,7 @@ UNKNOWN: tuple[tuple[str, HostFacts, KubernetesMode | None, str], ...] = (
     ("k8s.dra-needs", node(runtimes=(h.DOCKER_ENGINE,)), "dra", "no engine that speaks CRI"),
     ("k8s.dra-needs", engine(cdi=None), "dra", "did not say whether CDI is on"),
     ("k8s.dra-boot", NOTHING_WAITS, None, "kubernetes.mode of the spec is not dra"),
-    ("k8s.dra-boot", NOTHING_WAITS, "device-plugin", "the device plugin gives out the GPUs"),
+    ("k8s.dra-boot", NOTHING_WAITS, "device-plugin", "kubernetes.mode of the spec is not dra"),
     ("k8s.dra-boot", replace(NOTHING_WAITS, init="openrc"), "dra", "openrc, not systemd"),
     ("k8s.dra-boot", node(files={DROP_IN: replace(file_facts(DROP_IN, ""), text=None, unread="denied")}), "dra",
      "was not read: denied"),
@@ -217,9 +219,17 @@ def test_dockers_default_runtime_is_wanted_in_mode_dra_all_the_same() -> None:
 @pytest.mark.parametrize("mode", [None, "device-plugin"])
 def test_without_mode_dra_the_device_plugins_checks_are_as_they_were(mode: KubernetesMode | None) -> None:
     with_mode, without = report(k.WELL, mode), run_all(k.WELL, Spec(), load_catalog(), today=h.TODAY)
-    assert {i: r.outcome for i, r in with_mode.results.items() if i != "k8s.dra-boot"} == {
-        i: r.outcome for i, r in without.results.items() if i != "k8s.dra-boot"
-    }
+    assert {i: r.outcome for i, r in with_mode.results.items()} == {i: r.outcome for i, r in without.results.items()}
+
+
+@pytest.mark.parametrize("mode", [None, "device-plugin"])
+def test_setup_plans_no_drop_in_without_mode_dra_so_it_is_printed_anew(mode: KubernetesMode | None) -> None:
+    found = outcome("k8s.dra-boot", IN_A_CIRCLE, mode)
+    assert isinstance(found, Finding)
+    assert found.steps == ()
+    assert isinstance(found.remedy.parts[0], str)  # `check --fix` takes those alone that begin with a setup
+    assert DROP_IN in found.remedy.text
+    assert found.remedy.command == ("gpunode", "k8s", "readiness", "--form", "systemd", "--unit", "kubelet.service")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpunode.advice import listing
+from gpunode.advice import listing, named
 from gpunode.catalog import dra
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
@@ -228,7 +228,6 @@ def _switched_on(context: Context) -> Remedy:
     reads="drop-ins of the kubelet's unit below /etc/systemd/system",
     remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "kubernetes")),
     needs=(needs.kubelet, needs.gpu),
-    mode="dra",
 )
 def dra_boot(host: HostFacts, context: Context) -> CheckOutcome:
     """After a boot the DRA driver may describe a GPU before its device nodes are made, and pods get it without them; or
@@ -236,13 +235,14 @@ def dra_boot(host: HostFacts, context: Context) -> CheckOutcome:
     """
     from gpunode.engines.kubernetes.boot_order import kubelet_unit, unread, waits_for_cdi, waits_for_nodes
 
+    unit = kubelet_unit(host)
+    # `k8s readiness --form systemd` printed that drop-in for nodes of the device plugin as well.
+    if unit and (path := waits_for_cdi(host, unit)):
+        return _in_a_circle(unit, path, context)
     if context.mode != "dra":
         return NotApplicable("kubernetes.mode of the spec is not dra")
-    unit = kubelet_unit(host)
     if unit is None:
         return NotApplicable(f"{host.init}, not systemd, starts the kubelet")
-    if path := waits_for_cdi(host, unit):
-        return _in_a_circle(unit, path)
     if waits_for_nodes(host, unit):
         return None
     if why := unread(host, unit):
@@ -256,12 +256,16 @@ def dra_boot(host: HostFacts, context: Context) -> CheckOutcome:
     )
 
 
-def _in_a_circle(unit: str, path: str) -> Finding:
+def _in_a_circle(unit: str, path: str, context: Context) -> Finding:
+    by_setup = context.mode == "dra"
+    printed = gpunode("k8s readiness", "--form", "systemd", "--unit", unit, ssh=False)
     return Finding(
         f"{unit} may be left out at boot",
         evidence=f"{path}: After= has {CDI_REFRESH_UNIT}, which toolkit 1.19.0 starts after multi-user.target and so "
         f"after {unit}",
-        remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "kubernetes"), " takes it out, without a restart"),
-        steps=(BOOT_ORDER_STEP,),
+        remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "kubernetes"), " takes it out, without a restart")
+        if by_setup
+        else Remedy(RepairAction.CONFIGURE, f"put into {named(path)} what ", printed, " prints, before the next boot"),
+        steps=(BOOT_ORDER_STEP,) if by_setup else (),
         entities=unit_entity(unit),
     )
