@@ -20,13 +20,12 @@ CRIO = Crio()
 def with_low_level(host: HostFacts, spec: Spec, config: ToolkitConfig) -> ToolkitConfig:
     """`config`, with the low-level runtime first that a CRI-O which is set up started its containers by so far.
 
-    Raises UnsupportedHost where another engine has the handler already: its containers are another program's.
+    Unchanged where refuse_shared refuses that CRI-O.
     """
     chosen = host.runtimes if spec.runtimes is None else [e for e in host.runtimes if e.name in spec.runtimes]
     found = [low for e in chosen if (low := lacking(host, spec, e))] if "runtime" in spec.only else []
-    if not found:
+    if not found or _sharing(host, spec, found[0]):
         return config
-    _refuse_shared(host, spec, found[0])
     return replace(config, runtimes=with_first(host, found[0]))
 
 
@@ -61,11 +60,13 @@ def waits_for_toolkit(host: HostFacts, spec: Spec, facts: RuntimeFacts) -> str:
     )
 
 
-def _refuse_shared(host: HostFacts, spec: Spec, low: LowLevel) -> None:
-    now = next(map(basename, at_hand(host)), None)
-    others = [e.label for e in host.runtimes if e.name != CRIO.name and e.active and spec.runtime.handler in e.handlers]
-    if not others or now in (None, basename(low.program)):
+def refuse_shared(host: HostFacts, spec: Spec, facts: RuntimeFacts) -> None:
+    """Raises UnsupportedHost where another engine may have containers by the handler: they are another program's."""
+    low = lacking(host, spec, facts)
+    others = _sharing(host, spec, low) if low else []
+    if low is None or not others:
         return
+    now = basename(at_hand(host)[0])
     raise UnsupportedHost(
         f"CRI-O needs {low.program} below nvidia-container-runtime, and {listing(others)} has {now} there",
         evidence=f"runtimes in {TOOLKIT_CONFIG} applies to the whole host: containers that {now} made could not be "
@@ -73,3 +74,12 @@ def _refuse_shared(host: HostFacts, spec: Spec, low: LowLevel) -> None:
         remedy=f"--runtime {quoted(others[0])} leaves CRI-O as it is; or remove those containers, and name the order "
         f"with --ctk-set runtimes={quoted(','.join(with_first(host, low)))}",
     )
+
+
+def _sharing(host: HostFacts, spec: Spec, low: LowLevel) -> list[str]:
+    """Which engines may have containers that nvidia-container-runtime made by another program than `low`'s."""
+    now = next(map(basename, at_hand(host)), None)
+    if host.toolkit.runtime_path is None or now in (None, basename(low.program)):
+        return []
+    there = (e for e in host.runtimes if e.active and e.containers_running != 0 and spec.runtime.handler in e.handlers)
+    return [e.label for e in there if e.name != CRIO.name]

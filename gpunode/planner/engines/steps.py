@@ -19,7 +19,7 @@ from gpunode.model.plan import ForUndo, Kept, Step, engine_step
 from gpunode.model.spec import RuntimeSpec, Spec
 from gpunode.planner.engines import daemon
 from gpunode.planner.engines.kubelet.daemon import asked_after
-from gpunode.planner.engines.low_level import waits_for_toolkit
+from gpunode.planner.engines.low_level import refuse_shared, waits_for_toolkit
 from gpunode.planner.engines.no_default import no_default
 from gpunode.planner.engines.restart import Restart, restart_of
 from gpunode.planner.engines.rootless import named, restart_words
@@ -128,6 +128,7 @@ def _outcome(host: HostFacts, spec: Spec, facts: RuntimeFacts, *, coming: bool) 
     if reason is not None:
         return Kept(step_id, reason)
     refuse_own(runtime, want)
+    refuse_shared(host, spec, facts)
     if coming and (why := waits_for_toolkit(host, spec, facts)):
         return Kept(step_id, why, restarts=facts.unit)
     rewrite = runtime.rewrite(host, facts, want)

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from gpunode.catalog.load import load_catalog
-from gpunode.errors import UnsupportedHost
 from gpunode.facts.collect import assemble
 from gpunode.facts.recordings import load_recording
 from gpunode.model.action import PutFile
@@ -132,11 +131,31 @@ def test_a_default_that_nvidias_cannot_start_is_not_named_to_it(table: str) -> N
     assert [step.id for step in plan(host).steps] == ["crio.default"]
 
 
-def test_where_docker_has_containers_by_runc_the_host_is_refused_and_a_part_of_it_is_not() -> None:
-    docker = replace(engine_facts("docker", "28.0.1"), handlers=("nvidia", "runc"))
-    host = node("/usr/bin/crun", BOTH)
-    host = replace(host, runtimes=(*host.runtimes, docker))
-    with pytest.raises(UnsupportedHost, match=r"CRI-O needs /usr/bin/crun .* and docker has runc there") as refused:
-        plan(host)
-    assert "--ctk-set runtimes=/usr/bin/crun,runc,crun" in refused.value.remedy.text
-    assert TOOLKIT_CONFIG not in written(plan(host, replace(RUNTIME, runtimes=("docker",))))
+def beside(engine: str, containers: int | None, *, toolkit: bool = True) -> HostFacts:
+    """CRI-O by crun next to an engine that has the handler already, where nvidia-container-runtime starts runc."""
+    other = replace(engine_facts(engine, "28.0.1"), handlers=("nvidia", "runc"), containers_running=containers)
+    host = node("/usr/bin/crun", BOTH, OF_OLD) if toolkit else node("/usr/bin/crun", BOTH)
+    tools = replace(host.toolkit, runtime_path="/usr/bin/nvidia-container-runtime" if toolkit else None)
+    return replace(host, runtimes=(*host.runtimes, other), toolkit=tools)
+
+
+@pytest.mark.parametrize(("engine", "containers"), [("docker", 3), ("docker", None), ("podman", None)])
+def test_where_another_engine_has_containers_by_runc_crio_is_refused_and_the_rest_is_done(
+    engine: str, containers: int | None
+) -> None:
+    host = beside(engine, containers)
+    found = plan(host, Spec())
+    (refused,) = found.refused
+    assert refused.id == "crio.default"
+    assert f"CRI-O needs /usr/bin/crun below nvidia-container-runtime, and {engine} has runc there" in refused.text
+    assert "--ctk-set runtimes=/usr/bin/crun,docker-runc,runc" in refused.remedy.text
+    assert "driver.install" in [step.id for step in found.steps]
+    assert TOOLKIT_CONFIG not in written(found)
+    assert TOOLKIT_CONFIG not in written(plan(host, replace(RUNTIME, runtimes=(engine,))))
+
+
+@pytest.mark.parametrize("host", [beside("docker", 0), beside("podman", None, toolkit=False)], ids=["none", "unmade"])
+def test_where_no_container_can_be_by_runc_nothing_is_refused(host: HostFacts) -> None:
+    found = plan(host)
+    assert not found.refused
+    assert '["/usr/bin/crun", ' in written(found)[TOOLKIT_CONFIG]
