@@ -13,6 +13,7 @@ from gpunode.engines.kubernetes.for_pods import runtime_wanted
 from gpunode.errors import ConfigFileError, UnsupportedHost
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.spec import TOOLKIT_CONFIG, Spec, ToolkitConfig
+from gpunode.remedy import Remedy, RepairAction, setup
 
 CRIO = Crio()
 
@@ -61,25 +62,41 @@ def waits_for_toolkit(host: HostFacts, spec: Spec, facts: RuntimeFacts) -> str:
 
 
 def refuse_shared(host: HostFacts, spec: Spec, facts: RuntimeFacts) -> None:
-    """Raises UnsupportedHost where another engine may have containers by the handler: they are another program's."""
+    """Raises UnsupportedHost where an engine, CRI-O itself or another, may have containers by the handler.
+
+    They are another program's. CRI-O has its own where the handler is in force, and the default is not yet.
+    """
     low = lacking(host, spec, facts)
-    others = _sharing(host, spec, low) if low else []
-    if low is None or not others:
+    sharing = _sharing(host, spec, low) if low else []
+    if low is None or not sharing:
         return
-    now = basename(at_hand(host)[0])
+    now, order = basename(at_hand(host)[0]), f"runtimes={quoted(','.join(with_first(host, low)))}"
+    evidence = (
+        f"runtimes in {TOOLKIT_CONFIG} applies to the whole host: containers that {now} made could not be stopped or "
+        "exec'd into any more"
+    )
+    if others := [e.label for e in sharing if e.name != CRIO.name]:
+        raise UnsupportedHost(
+            f"CRI-O needs {low.program} below nvidia-container-runtime, and {listing(others)} has {now} there",
+            evidence=evidence,
+            remedy=f"--runtime {quoted(others[0])} leaves CRI-O as it is; or remove those containers, and name the "
+            f"order with --ctk-set {order}",
+        )
     raise UnsupportedHost(
-        f"CRI-O needs {low.program} below nvidia-container-runtime, and {listing(others)} has {now} there",
-        evidence=f"runtimes in {TOOLKIT_CONFIG} applies to the whole host: containers that {now} made could not be "
-        "stopped or exec'd into any more",
-        remedy=f"--runtime {quoted(others[0])} leaves CRI-O as it is; or remove those containers, and name the order "
-        f"with --ctk-set runtimes={quoted(','.join(with_first(host, low)))}",
+        f"CRI-O's default is {low.name}, and its containers by {spec.runtime.handler} are {now}'s",
+        evidence=f"CRI-O needs {low.program} below nvidia-container-runtime; {evidence}",
+        remedy=Remedy(
+            RepairAction.CONFIGURE,
+            f"drain the node and remove the pods of {spec.runtime.handler} that remain, then ",
+            setup("--only", "toolkit,runtime", "--ctk-set", order),
+            "; --no-default leaves CRI-O as it is",
+        ),
     )
 
 
-def _sharing(host: HostFacts, spec: Spec, low: LowLevel) -> list[str]:
-    """Which engines may have containers that nvidia-container-runtime made by another program than `low`'s."""
+def _sharing(host: HostFacts, spec: Spec, low: LowLevel) -> list[RuntimeFacts]:
+    """The engines that may have containers which nvidia-container-runtime made by another program than `low`'s."""
     now = next(map(basename, at_hand(host)), None)
     if host.toolkit.runtime_path is None or now in (None, basename(low.program)):
         return []
-    there = (e for e in host.runtimes if e.active and e.containers_running != 0 and spec.runtime.handler in e.handlers)
-    return [e.label for e in there if e.name != CRIO.name]
+    return [e for e in host.runtimes if e.active and e.containers_running != 0 and spec.runtime.handler in e.handlers]

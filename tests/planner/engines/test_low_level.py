@@ -20,6 +20,7 @@ from tests.engines.hosts import engine_facts
 
 RECORDING = Path(__file__).parents[3] / "examples/hosts/el9-crio-a100"
 CRUN = "/usr/libexec/crio/crun"
+OURS = "/etc/crio/crio.conf.d/99-nvidia.toml"
 RUNTIME = Spec(only=("runtime",))
 OF_OLD = '[nvidia-container-runtime]\nruntimes = ["docker-runc", "runc"]\n'
 BOTH = ("/usr/bin/runc", "/usr/bin/crun")
@@ -44,11 +45,19 @@ def by_nvidia(host: HostFacts) -> HostFacts:
         '[crio.runtime]\ndefault_runtime = "nvidia"\n[crio.runtime.runtimes.nvidia]\nruntime_type = "oci"\n'
         'runtime_path = "/usr/bin/nvidia-container-runtime"\nruntime_root = "/run/crun"\n'
     )
-    path = "/etc/crio/crio.conf.d/99-nvidia.toml"
     running = replace(
-        engine, effective_default="nvidia", handlers=(*engine.handlers, "nvidia"), imports=(*engine.imports, path)
+        engine, effective_default="nvidia", handlers=(*engine.handlers, "nvidia"), imports=(*engine.imports, OURS)
     )
-    return replace(host, runtimes=(running,), files={**host.files, path: FileFacts(path, text)})
+    return replace(host, runtimes=(running,), files={**host.files, OURS: FileFacts(OURS, text)})
+
+
+def by_class(host: HostFacts) -> HostFacts:
+    """The same after nvidia-ctk runtime configure: CRI-O has the handler, by runc, and crun is its default."""
+    there = by_nvidia(host)
+    text = (there.files[OURS].text or "").replace('default_runtime = "nvidia"\n', "")
+    crio = replace(there.runtimes[0], effective_default="crun")
+    tools = replace(there.toolkit, runtime_path="/usr/bin/nvidia-container-runtime")
+    return replace(there, runtimes=(crio,), files={**there.files, OURS: FileFacts(OURS, text)}, toolkit=tools)
 
 
 def plan(host: HostFacts, spec: Spec = RUNTIME) -> Plan:
@@ -159,3 +168,25 @@ def test_where_no_container_can_be_by_runc_nothing_is_refused(host: HostFacts) -
     found = plan(host)
     assert not found.refused
     assert '["/usr/bin/crun", ' in written(found)[TOOLKIT_CONFIG]
+
+
+RUNC_FIRST = '[nvidia-container-runtime]\nruntimes = ["runc", "crun"]\n'
+
+
+def test_pods_that_runc_made_are_not_left_to_crun_by_a_change_of_the_default() -> None:
+    host = by_class(node("/usr/bin/crun", BOTH, RUNC_FIRST))
+    found = plan(host, Spec())
+    (refused,) = found.refused
+    assert (refused.id, TOOLKIT_CONFIG in written(found)) == ("crio.default", False)
+    assert refused.text == "CRI-O's default is crun, and its containers by nvidia are runc's"
+    assert "drain the node" in refused.remedy.text
+    assert "gpunode setup --only toolkit,runtime --ctk-set runtimes=/usr/bin/crun,runc,crun" in refused.remedy.text
+    asked = plan(host, Spec(only=("toolkit", "runtime"), toolkit_config=ToolkitConfig(runtimes=("crun", "runc"))))
+    assert not asked.refused
+    assert {TOOLKIT_CONFIG, OURS} <= set(written(asked))
+    assert not plan(host, replace(RUNTIME, runtime=RuntimeSpec(default=False))).refused
+
+
+def test_a_default_that_nvidias_starts_already_is_changed_at_once() -> None:
+    host = by_class(node("/usr/bin/crun", BOTH, '[nvidia-container-runtime]\nruntimes = ["crun", "runc"]\n'))
+    assert [step.id for step in plan(host).steps] == ["crio.default"]
