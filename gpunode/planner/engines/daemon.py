@@ -20,6 +20,11 @@ def has_failed(host: HostFacts, facts: RuntimeFacts) -> bool:
     return unit.active == "failed" or unit.sub == "auto-restart"
 
 
+def restarts(host: HostFacts, facts: RuntimeFacts) -> bool:
+    """Whether a new file that only a start brings into force makes gpunode start it again."""
+    return has_failed(host, facts) or (runs(host, facts) and reachable(host, facts, restart=True))
+
+
 def reachable(host: HostFacts, facts: RuntimeFacts, *, restart: bool) -> bool:
     """systemd starts every daemon again; without it a SIGHUP reaches dockerd, and a script in /etc/init.d restarts."""
     if host.init == "systemd" or not engine(facts.name).apply(facts, restart=restart):

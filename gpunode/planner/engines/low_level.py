@@ -48,14 +48,17 @@ def lacking(host: HostFacts, spec: Spec, facts: RuntimeFacts) -> LowLevel | None
     return None if low is None or starts(host, low) or (in_force and at_hand(host)) else low
 
 
-def waits_for_toolkit(host: HostFacts, spec: Spec, facts: RuntimeFacts) -> str:
-    """Why CRI-O is not set up before the toolkit is installed, with which the file comes; "" where it can be."""
+def waits_for_toolkit(host: HostFacts, spec: Spec, facts: RuntimeFacts, *, restarts: bool) -> str:
+    """Why CRI-O is not set up before the toolkit is installed, with which the file comes; "" where it can be.
+
+    `restarts`: it is restarted then.
+    """
     if host.file(TOOLKIT_CONFIG).exists:
         return ""
     low = lacking(host, spec, facts)
     return (
-        f"{facts.name} gets {spec.runtime.handler}, and is restarted, after the toolkit is installed: "
-        f"{TOOLKIT_CONFIG} comes with it, and must name {low.program} first"
+        f"{facts.name} gets {spec.runtime.handler}{', and is restarted,' if restarts else ''} after the toolkit is "
+        f"installed: {TOOLKIT_CONFIG} comes with it, and must name {low.program} first"
         if low
         else ""
     )

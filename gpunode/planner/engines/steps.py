@@ -129,8 +129,9 @@ def _outcome(host: HostFacts, spec: Spec, facts: RuntimeFacts, *, coming: bool) 
         return Kept(step_id, reason)
     refuse_own(runtime, want)
     refuse_shared(host, spec, facts)
-    if coming and (why := waits_for_toolkit(host, spec, facts)):
-        return Kept(step_id, why, restarts=facts.unit)
+    restarts = daemon.restarts(host, facts)
+    if coming and (why := waits_for_toolkit(host, spec, facts, restarts=restarts)):
+        return Kept(step_id, why, restarts=facts.unit if restarts else "")
     rewrite = runtime.rewrite(host, facts, want)
     if not rewrite.edits:
         return Kept(step_id, "; ".join(rewrite.notes))

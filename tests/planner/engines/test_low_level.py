@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -120,6 +121,22 @@ def test_before_the_toolkit_brings_the_file_crio_is_not_restarted_and_that_it_wi
     assert found.replan_after
     assert found.restarts == ("crio.service",)
     assert any(f"must name {CRUN} first" in kept.text for kept in found.kept)
+
+
+def with_init(host: HostFacts, init: str, **engine: Any) -> HostFacts:
+    return replace(host, init=init, runtimes=(replace(host.runtimes[0], **engine),))
+
+
+@pytest.mark.parametrize(
+    "host",
+    [with_init(node(), "systemd", active=False), with_init(node(), "chroot"), with_init(node(), "none")],
+    ids=["stopped", "an image", "nothing restarts it"],
+)
+def test_a_restart_that_never_comes_is_neither_announced_nor_counted(host: HostFacts) -> None:
+    found = plan(host, Spec(only=("toolkit", "runtime")))
+    (waits,) = [kept for kept in found.kept if kept.id == "crio.default"]
+    assert waits.text.startswith("crio gets nvidia after the toolkit is installed")
+    assert found.restarts == ()
 
 
 def test_an_order_that_was_asked_for_is_the_askers() -> None:
