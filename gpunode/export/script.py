@@ -25,7 +25,7 @@ from gpunode.export.files import ExportedFile
 from gpunode.masking import form_of, masked
 from gpunode.model.action import Action, PutFile, Reboot, RemoveFile, Run
 from gpunode.model.facts import HostFacts
-from gpunode.model.plan import Plan, Step
+from gpunode.model.plan import Kept, Plan, Step
 from gpunode.packages.registry import backend
 from gpunode.remedy import Remedy, RepairAction, setup
 from gpunode.transport.base import Completed
@@ -134,13 +134,18 @@ def _refuse(plan: Plan) -> None:
                 raise _refused(plan, step, "reboots the host in the middle, and what comes after it is decided then")
             if isinstance(action, PutFile) and masked(action.text, form_of(action.path)) != action.text:
                 raise _refused(plan, step, f"writes {action.path}, which holds a password or a key")
+    for kept in plan.kept:
+        if kept.later:
+            first = ",".join(part for part in plan.spec.only if part in ("driver", "toolkit"))
+            two = f"; or a script with --only {first}, and another one for the rest, made once that has run"
+            raise _refused(plan, kept, f"is decided in the middle: {kept.text}", two)
 
 
-def _refused(plan: Plan, step: Step, why: str) -> UnsupportedHost:
+def _refused(plan: Plan, step: Step | Kept, why: str, instead: str = "") -> UnsupportedHost:
     return UnsupportedHost(
         f"{plan.target}: there is no script of this plan: step {step.id} {why}",
         evidence="a script is a file that people hand on, and runs to its end by itself",
-        remedy=Remedy(RepairAction.NONE, setup("--ssh"), " does it; the host needs no Python for that either"),
+        remedy=Remedy(RepairAction.NONE, setup("--ssh"), " does it; the host needs no Python for that either", instead),
     )
 
 

@@ -85,7 +85,8 @@ class Kept:
     evidence: str = ""  # of a refusal
     remedy: Remedy = NO_REMEDY
     beware: bool = False  # something speaks against it: the end of a run says so once more
-    restarts: str = ""  # the unit that a later pass of the same run restarts for it
+    later: bool = False  # a later pass of the same run does it, and what it does depends on what this plan installs
+    restarts: str = ""  # the unit that the later pass restarts for it
 
 
 @dataclass(frozen=True)

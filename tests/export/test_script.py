@@ -19,14 +19,19 @@ from gpunode.apply.execute import execute
 from gpunode.apply.files import sha256
 from gpunode.apply.journal.entries import open_steps, parse_journal
 from gpunode.apply.journal.snapshot import before_values
+from gpunode.catalog.load import load_catalog
 from gpunode.errors import UnsupportedHost
 from gpunode.export.script import script
+from gpunode.facts.collect import assemble
+from gpunode.facts.recordings import load_recording
 from gpunode.model.action import Action, PutFile, Reboot, RemoveFile, Run
 from gpunode.model.facts import HostFacts, KernelFacts, OsFacts
 from gpunode.model.packages import PackageFacts, PackageVersion
 from gpunode.model.plan import Plan, Step
 from gpunode.model.spec import Spec
+from gpunode.planner.plan import make_plan
 from tests.apply.machine import Machine
+from tests.golden_text import EXAMPLES
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the script is for root")
 SHELLS: list[tuple[str, ...]] = [("dash",), ("busybox", "sh")]
@@ -427,3 +432,12 @@ def test_what_a_script_cannot_do_is_refused_by_the_steps_name(action: Action, wh
     assert "a.step" in str(refused.value)
     assert why in str(refused.value)
     assert "hunter2" not in str(refused.value)
+
+
+def test_what_is_decided_once_packages_are_in_is_refused_with_two_scripts() -> None:
+    crio = assemble(load_recording(EXAMPLES / "el9-crio-a100"), "node")
+    with pytest.raises(UnsupportedHost, match=r"crio\.default is decided in the middle: crio gets nvidia") as refused:
+        script(make_plan(crio, Spec(), load_catalog()), crio, "")
+    assert "--only driver,toolkit, and another one" in refused.value.remedy.text
+    first = Spec(only=("driver", "toolkit"))
+    assert script(make_plan(crio, first, load_catalog()), crio, "")

@@ -131,7 +131,7 @@ def _outcome(host: HostFacts, spec: Spec, facts: RuntimeFacts, *, coming: bool) 
     refuse_shared(host, spec, facts)
     restarts = daemon.restarts(host, facts)
     if coming and (why := waits_for_toolkit(host, spec, facts, restarts=restarts)):
-        return Kept(step_id, why, restarts=facts.unit if restarts else "")
+        return Kept(step_id, why, later=True, restarts=facts.unit if restarts else "")
     rewrite = runtime.rewrite(host, facts, want)
     if not rewrite.edits:
         return Kept(step_id, "; ".join(rewrite.notes))
