@@ -106,6 +106,11 @@ def starts(host: HostFacts, wanted: LowLevel) -> bool:
     return looked or dirname(wanted.program) in ("", *PATH)
 
 
+def is_guessed(host: HostFacts) -> bool:
+    """Whether the first candidate is a bare name that nobody looked for: in recordings of an older gpunode."""
+    return host.toolkit.low_level is None and "/" not in next(iter(at_hand(host)), "/")
+
+
 def with_first(host: HostFacts, wanted: LowLevel) -> tuple[str, ...]:
     """`runtimes` with that program first; what can be no program's name goes."""
     return (wanted.program, *(one for one in candidates(host) if one != wanted.program and _NAME.fullmatch(one)))

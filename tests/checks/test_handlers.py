@@ -110,6 +110,7 @@ PASSES: tuple[tuple[str, HostFacts], ...] = (
     ("rt.handler-binary", crio_by(LIBEXEC, (), f'runtimes = ["{LIBEXEC}", "runc"]')),
     ("rt.handler-binary", crio_by("/usr/bin/crun", ("/usr/bin/crun",))),
     ("rt.handler-binary", crio_by("/usr/bin/crun", ("/usr/bin/runc", "/usr/bin/crun"), 'runtimes = ["crun", "runc"]')),
+    ("rt.handler-binary", crio_by("/usr/bin/crun", None)),
     ("rt.handler-binary", engines(replace(K3S, missing_binaries=(GONE,)))),
     ("rt.runtime-type", containerd(3, 3, V3)),
 )
@@ -158,7 +159,12 @@ FAULTS: tuple[tuple[str, HostFacts, str, Severity | None], ...] = (
         "runc cannot end containers that crun made",
         Severity.WARNING,
     ),
-    ("rt.handler-binary", crio_by(LIBEXEC, None), "runc cannot end", Severity.WARNING),
+    (
+        "rt.handler-binary",
+        crio_by("/usr/bin/crun", None, 'runtimes = ["/usr/bin/runc"]'),
+        "runc cannot end",
+        Severity.WARNING,
+    ),
     ("rt.runtime-type", UNTYPED, f"{MAIN}, {DROP_IN}: runtimes.nvidia has no runtime_type", None),
 )
 UNKNOWN: tuple[tuple[str, HostFacts, Spec | None, str], ...] = (

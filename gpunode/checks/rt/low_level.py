@@ -18,7 +18,7 @@ from gpunode.remedy import Remedy, RepairAction, setup
 def wrong_low_level(host: HostFacts, context: Context, engine: RuntimeFacts) -> Finding | None:
     """CRI-O's containers by nvidia-container-runtime do not start, or those from before it cannot be ended."""
     from gpunode.engines.crio import Crio
-    from gpunode.engines.handler import at_hand, candidates, starts, with_first
+    from gpunode.engines.handler import at_hand, candidates, is_guessed, starts, with_first
 
     if engine.name != Crio.name:
         return None
@@ -26,7 +26,7 @@ def wrong_low_level(host: HostFacts, context: Context, engine: RuntimeFacts) -> 
         low = Crio().low_level(host, engine, context.handler)
     except ConfigFileError:
         return None  # rt.crio and setup say what is wrong with its files
-    if low is None or starts(host, low):
+    if low is None or starts(host, low) or is_guessed(host):
         return None
     listed, found = ", ".join(candidates(host)) or "nothing", at_hand(host)
     evidence = f"{TOOLKIT_CONFIG}: runtimes {listed}; CRI-O's {low.name} is {low.program}"
