@@ -116,8 +116,8 @@ class Crio(CriDaemon):
         if wanted is None or starts(host, wanted):
             return ()
         return (
-            f"{wanted.name} made the containers that are there: nvidia-container-runtime must find {wanted.program} "
-            f"before any other under runtimes in {TOOLKIT_CONFIG}",
+            f"CRI-O's own runtime is {wanted.name}: nvidia-container-runtime must find {wanted.program} before any "
+            f"other under runtimes in {TOOLKIT_CONFIG}, or CRI-O takes containers that {wanted.name} made for stopped",
         )
 
     def validate(self, engine: RuntimeFacts, path: str) -> Run | None:
@@ -136,6 +136,7 @@ class Crio(CriDaemon):
         return (f"{main}.d/**",)  # its UpdateFromPath walks the directory to its ground
 
     def alone(self, disk: Disk, asked: Alone, schema: int | None) -> Alone:
+        disk.read(TOOLKIT_CONFIG)  # for _about_low_level
         # It reads its drop-ins next to the file that is named.
         return super().alone(disk, asked, schema)._replace(flags=("--config-dir", f"{asked.main.path}.d"))
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from gpunode.catalog import cdi_versions
 from gpunode.engines.base import Alone, Edit, Engine, Rewrite
-from gpunode.engines.handler import refuse_own
+from gpunode.engines.handler import LOOKED_FOR, refuse_own
 from gpunode.engines.registry import ENGINES, engine
 from gpunode.errors import ConfigFileError, UsageError
-from gpunode.model.facts import HostFacts, KernelFacts, OsFacts, RuntimeFacts
+from gpunode.model.facts import HostFacts, KernelFacts, OsFacts, RuntimeFacts, ToolkitFacts
 from gpunode.model.files import FileFacts
 from gpunode.model.spec import RuntimeSpec
 from gpunode.offline import image, local_file, words
@@ -76,7 +76,7 @@ def _planned(name: str, where: Where, want: RuntimeSpec, disk: Disk) -> OneFile:
 def _rewritten(runtime: Engine, alone: Alone, disk: Disk) -> Rewrite:
     """A program that the files name and the disk does not have gives way to the usual one, if that is there."""
     facts, want = _facts(runtime, alone), alone.want
-    host = _host(facts, {**disk.files, alone.main.path: alone.main})
+    host = _host(facts, {**disk.files, alone.main.path: alone.main}, disk)
     rewrite = runtime.rewrite(host, facts, want)
     missing = tuple(_missing(disk, want, rewrite))
     if missing and want.path is None and disk.has_program(want.program):
@@ -184,8 +184,9 @@ def _facts(runtime: Engine, alone: Alone) -> RuntimeFacts:
     )
 
 
-def _host(facts: RuntimeFacts, files: Mapping[str, FileFacts]) -> HostFacts:
-    """A host of which nothing is known but these files: no kubelet, no daemon that runs."""
+def _host(facts: RuntimeFacts, files: Mapping[str, FileFacts], disk: Disk) -> HostFacts:
+    """A host of which nothing is known but these files, and runc and crun: no kubelet, no daemon that runs."""
+    found = (f"{directory}/{name}" for directory in PROGRAMS for name in LOOKED_FOR)
     return HostFacts(
         target="this machine",
         hostname="",
@@ -193,6 +194,7 @@ def _host(facts: RuntimeFacts, files: Mapping[str, FileFacts]) -> HostFacts:
         kernel=KernelFacts(""),
         root=os.geteuid() == 0,
         init="none",
+        toolkit=ToolkitFacts(low_level=tuple(filter(disk.has_program, found))),
         runtimes=(facts,),
         files=files,
     )

@@ -359,6 +359,31 @@ def test_every_engine_of_an_image_is_configured_below_its_root(
 
 
 @pytest.mark.parametrize(
+    ("programs", "config", "told"),
+    [
+        (("runc", "crun"), None, True),
+        (("crun",), None, False),
+        (("runc", "crun"), 'runtimes = ["crun", "runc"]', False),
+        (("runc", "crun"), 'runtimes = ["runc", "crun"]', True),
+    ],
+)
+def test_what_an_image_starts_below_nvidias_runtime_is_told_where_it_is_not_crios_own(
+    programs: tuple[str, ...], config: str | None, told: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    crun = '[crio.runtime]\ndefault_runtime = "crun"\n[crio.runtime.runtimes.crun]\nruntime_path = "/usr/bin/crun"\n'
+    files = {f"usr/bin/{name}": "#!/bin/sh\n" for name in programs} | {"etc/crio/crio.conf.d/10-crun.conf": crun}
+    if config:
+        files["etc/nvidia-container-runtime/config.toml"] = f"[nvidia-container-runtime]\n{config}\n"
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+        (tmp_path / path).chmod(0o755)
+    assert configure("crio", "--root", tmp_path) == 0
+    said = capsys.readouterr()
+    assert ("nvidia-container-runtime must find /usr/bin/crun" in " ".join((said.out + said.err).split())) is told
+
+
+@pytest.mark.parametrize(
     ("name", "path", "text", "place"),
     [
         ("docker", "etc/docker/daemon.json", '{"a": }', ":1:7"),
