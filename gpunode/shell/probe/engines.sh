@@ -389,12 +389,12 @@ handler_paths() { # PATH 1|0: NVIDIA's, runc and crun, as engines' and the toolk
 }
 
 hook_since() { # since when the host has nvidia-container-runtime-hook, in seconds since 1970
-  # An upgrade makes the file anew and leaves the package's own directories, which a removal takes away. Where nobody
-  # says when these were made (stat of coreutils before 8.31, some file systems), the file's age may be an upgrade's.
+  # An upgrade makes the file anew and leaves the package's own directories, which a removal takes away.
   find_tool nvidia-container-runtime-hook || return 0
-  stat -c %W "$R/usr/share/doc/nvidia-container-toolkit" "$R/usr/share/licenses/nvidia-container-toolkit" 2>/dev/null |
-    grep -E '^[1-9][0-9]*$' >"$T/hook.born" || return 0
-  stat -c %Z "$TOOL" 2>/dev/null | sort -n "$T/hook.born" - | sed -n '1s/^/hook_since=/p'
+  {
+    stat -c %Z "$TOOL"
+    stat -c %W "$R/usr/share/doc/nvidia-container-toolkit" "$R/usr/share/licenses/nvidia-container-toolkit"
+  } 2>/dev/null | grep -E '^[1-9][0-9]*$' | sort -n | sed -n '1s/^/hook_since=/p'
 }
 
 toolkit() {
