@@ -137,6 +137,14 @@ def test_a_kubelet_that_is_down_is_started_and_asked_for_its_health() -> None:
     assert not found.for_undo.restarts
 
 
+def test_one_that_ends_over_and_over_is_down_also_where_it_was_seen_to_run() -> None:
+    seen = node("1.28.4", DEAD, runs=True)
+    again = replace(seen.services["kubelet.service"], restarts=7)
+    found, down = (step(replace(h, services={"kubelet.service": again})) for h in (seen, node("1.28.4", DEAD)))
+    assert found == down
+    assert commands(found)[0] == ("sh", "-s", "--", "kubelet.service")
+
+
 def test_one_that_is_down_for_another_reason_is_not_said_to_be_well() -> None:
     (kept,) = kubelet_outcomes(node("1.28.4", {PACKAGED: KUBEADM}), ASKED)
     assert isinstance(kept, Kept)

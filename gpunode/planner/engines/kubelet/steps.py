@@ -52,12 +52,18 @@ def kubelet_outcomes(host: HostFacts, spec: Spec) -> list[Outcome]:
         outcomes.append(_refused(error, asked=asked))
     else:
         if changes.texts:
-            outcomes.append(_step(host, kubelet, changes, asked=asked))
+            outcomes.append(_step(host, _at_rest(kubelet, changes), changes, asked=asked))
         elif left := _in_no_file(host, kubelet, version):
             outcomes.append(_refused(left, asked=asked))
         elif asked:
             outcomes.append(_unchanged(host, kubelet))
     return [*outcomes, *(_notes(host, version) if asked else ())]
+
+
+def _at_rest(kubelet: Kubelet, changes: _Changes) -> Kubelet:
+    """One that ends over and over, of what its files tell it, runs for an instant: the next look would not see it."""
+    loops = changes.taken and kubelet.state is not None and kubelet.state.restarts
+    return kubelet._replace(runs=False) if loops else kubelet
 
 
 def _changes(host: HostFacts, version: Version, *, asked: bool) -> _Changes:
