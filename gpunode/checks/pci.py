@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from gpunode.advice import listing, named
 from gpunode.checks import needs
 from gpunode.checks.drv.choices import excluded
-from gpunode.checks.expect.words import unsaid
 from gpunode.checks.gpu_node import not_on_pci, signs_of_gpu_node
 from gpunode.checks.log.lines import since_loaded
 from gpunode.checks.net.rdma import infiniband
@@ -27,8 +26,6 @@ NONE_MEANT = "none is meant to be here: --expect-gpus 0"
 _OF_GPU = regex(
     r"NVRM: (?:GPU (?:at )?|Xid \()(?:PCI:)?(?P<slot>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2})(?:\.[0-7])?(?:: |\): )"
 )
-SWITCHES = {2: 6, 3: 4}  # generation -> on one baseboard: HGX A100 has six, HGX H100 and H200 have four
-ON_A_BOARD = 8  # GPUs, on each baseboard with those switches; the boards for four GPUs have none
 
 
 @check(
@@ -58,57 +55,6 @@ def gpu_present(host: HostFacts, context: Context) -> CheckOutcome:
         evidence=absent if want else f"{absent}; {listing(signs, 3)}",
         remedy=Remedy(RepairAction.REPLACE, GPUS_BACK if want else f"{GPUS_BACK}; {NONE_MEANT}"),
     )
-
-
-@check(
-    "pci.expected-count",
-    Severity.ERROR,
-    title="as many GPUs as expected",
-    reads=f"{SYSFS} against expect.gpus of the spec; without it, on metal, against the NVSwitches of HGX boards",
-    remedy=Remedy(RepairAction.REPLACE, "correct expect.gpus in the spec, or replace the node"),
-)
-def expected_count(host: HostFacts, context: Context) -> CheckOutcome:
-    """A GPU that is expected is missing: by the spec, or by the board that it belongs to."""
-    want = context.spec.expect.gpus if context.spec else None
-    if want is None:
-        return _of_boards(host, context)
-    if why := needs.read("pci")(host):
-        return unsaid(host, "GPUs", "gpus", str(want), NotApplicable(why))
-    if len(host.gpus) == want:
-        return None
-    return Finding(
-        f"{len(host.gpus)} of {want} GPUs are on the PCI bus",
-        evidence=f"{SYSFS}: {listing((d.address for d in host.gpus), 16) or 'none'}",
-        remedy=Remedy(
-            RepairAction.POWER_CYCLE,
-            "power the node off and on, then inspect the slot that is missing; correct expect.gpus when it is wrong",
-        ),
-    )
-
-
-def _of_boards(host: HostFacts, context: Context) -> CheckOutcome:
-    """A GPU that belongs to a virtual machine is still on the bus of its host."""
-    switches = context.catalog.nvswitches(host)
-    built = SWITCHES.get(_generation(context, switches[0])) if switches and host.virtualization is None else None
-    if built is None:
-        return NotApplicable("no number of GPUs is expected: expect.gpus is not set")
-    boards = -(-len(switches) // built)  # of one that lacks a switch, too (pci.nvswitch-present)
-    want = boards * ON_A_BOARD
-    if len(host.gpus) >= want:
-        return None
-    return Finding(
-        f"{len(host.gpus)} GPUs are on the PCI bus, and {'boards' if boards > 1 else 'a board'} with "
-        f"{len(switches)} NVSwitches {'have' if boards > 1 else 'has'} {want}",
-        evidence=f"{SYSFS}: {listing((d.address for d in host.gpus), 16) or 'none'}",
-        remedy=Remedy(
-            RepairAction.POWER_CYCLE,
-            f"power the node off and on, then inspect the baseboard; --expect-gpus {len(host.gpus)} where it is meant",
-        ),
-    )
-
-
-def _generation(context: Context, switch: PciDevice) -> int:
-    return next(s.generation for s in context.catalog.switches if switch.device in s.ids)
 
 
 @check(
@@ -304,34 +250,6 @@ def driver_bound(host: HostFacts, context: Context) -> CheckOutcome:
 def _binding(device: PciDevice) -> str:
     link = f"{SYSFS}/{device.address}/driver"
     return f"{link} points to {device.driver}" if device.driver else f"{link} is absent"
-
-
-@check(
-    "pci.nvswitch-present",
-    Severity.WARNING,
-    title="all NVSwitches of the board are present",
-    reads=f"{SYSFS}/*/class 0680 of vendor 10de",
-    remedy=Remedy(RepairAction.POWER_CYCLE, "power the node off and on, then inspect the baseboard"),
-    needs=(needs.gpu,),
-)
-def nvswitch_present(host: HostFacts, context: Context) -> CheckOutcome:
-    """The baseboard shows fewer NVSwitches than it was built with."""
-    switches = context.catalog.nvswitches(host)
-    if not switches:
-        return NotApplicable("no NVSwitch on the PCI bus")
-    if host.virtualization is not None:
-        return NotApplicable("a virtual machine may have only some of the switches")
-    generation = _generation(context, switches[0])
-    want = SWITCHES.get(generation)
-    if want is None:
-        return NotApplicable(f"how many NVSwitches of generation {generation} a board has is not known")
-    if len(switches) % want == 0:  # two boards in one chassis show twice as many
-        return None
-    return Finding(
-        f"{len(switches)} NVSwitches, a board has {want}",
-        evidence=f"{SYSFS}: {listing((d.address for d in switches), 8)}",
-        remedy=Remedy(RepairAction.POWER_CYCLE, "power the node off and on, then inspect the baseboard"),
-    )
 
 
 @check(
