@@ -248,6 +248,9 @@ class SecurityFacts:
         return self.lockdown in ("integrity", "confidentiality")
 
 
+RUNS = ("active", "activating", "reloading")  # ActiveState of a unit that systemd has started, or is about to
+
+
 @dataclass(frozen=True)
 class ServiceFacts:
     load: str = "not-found"  # LoadState

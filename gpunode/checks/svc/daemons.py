@@ -8,14 +8,13 @@ from gpunode.advice import listing, typed
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.model import entities
-from gpunode.model.facts import HostFacts, ServiceFacts
+from gpunode.model.facts import RUNS, HostFacts, ServiceFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.smi import SmiGpu
 from gpunode.regex import regex
 from gpunode.remedy import Remedy, RepairAction
 
 PERSISTENCED, DCGM = "nvidia-persistenced.service", "nvidia-dcgm.service"
-RUNS = ("active", "activating", "reloading")
 # Cards for a desk: their driver is kept by the screen, or rests on purpose.
 DESKTOP = regex(r"\b(GeForce|Quadro|TITAN|NVS|RTX)\b(?!.*\bServer\b)", re.IGNORECASE)
 FLAPS = 3  # restarts: NVSentinel's system-services-monitor has 3 in 600 s; NRestarts has no clock

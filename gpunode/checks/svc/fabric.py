@@ -9,7 +9,7 @@ from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import driver_version
 from gpunode.model import entities
-from gpunode.model.facts import HostFacts, ServiceFacts
+from gpunode.model.facts import RUNS, HostFacts, ServiceFacts
 from gpunode.model.installed import installed_source
 from gpunode.model.plan import IMEX_STEP, SERVICES_STEP
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
@@ -23,7 +23,6 @@ SETUP = setup("--only", "driver")
 # nvidia-fabricmanager, nvidia-fabricmanager-580, and nvidia-fabric-manager (catalog/distros.yaml); not the -devel.
 PACKAGE = regex(r"nvidia-fabric-?manager(?:-[0-9]+)?")
 IMEX = "nvidia-imex.service"
-RUNS = ("active", "activating", "reloading")
 OFF_AT_BOOT = ("disabled", "enabled-runtime")  # UnitFileState; the second is in /run, which a boot empties
 # nvidia-smi's words for a GPU whose fabric is as it should be (GPU Fabric health, nvidia-smi --help-query-gpu).
 WELL = ("Healthy", "Full", "False", "None", "N/A")

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from gpunode.engines.kubernetes.boot_order import kubelet_unit
-from gpunode.model.facts import HostFacts, ServiceFacts
+from gpunode.model.facts import RUNS, HostFacts, ServiceFacts
 from gpunode.model.kubernetes import CLOUDS
 
-RUNS = ("active", "activating", "reloading")
 OFF = ("disabled", "linked")  # UnitFileState of one that no link in a target's .wants names
 # Unit of a daemon -> that which starts it when it is first asked for. dockerd's Requires= brings it up beside dockerd
 # where it is not enabled too: that it triggers dockerd now says nothing of the next boot.

@@ -10,7 +10,7 @@ from gpunode.catalog.load import Catalog
 from gpunode.engines.daemon import commands
 from gpunode.model.action import Action, RemoveFile, Run
 from gpunode.model.containers import Container
-from gpunode.model.facts import HostFacts, ServiceFacts
+from gpunode.model.facts import RUNS, HostFacts, ServiceFacts
 from gpunode.model.past import Past, PastFile
 from gpunode.model.plan import (
     ForGood,
@@ -21,7 +21,6 @@ from gpunode.model.plan import (
 )
 from gpunode.model.spec import Spec
 from gpunode.packages.registry import goes_with_packages
-from gpunode.planner.engines.kubelet.dra import RUNS
 from gpunode.planner.kernel.initramfs import rebuild
 from gpunode.planner.kernel.setup import NOUVEAU_FILE
 from gpunode.planner.resume import PATH as RESUME_PATH

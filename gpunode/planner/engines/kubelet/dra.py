@@ -13,7 +13,7 @@ from gpunode.catalog.load import Catalog
 from gpunode.engines.kubernetes.boot_order import kubelet_unit, waits_for_cdi, waits_for_nodes
 from gpunode.engines.kubernetes.for_pods import may_run_pods
 from gpunode.model.action import Action, PutFile, Run
-from gpunode.model.facts import HostFacts, ServiceFacts
+from gpunode.model.facts import RUNS, HostFacts, ServiceFacts
 from gpunode.model.kubernetes import CDI_REFRESH_UNIT, boot_drop_in
 from gpunode.model.plan import BOOT_ORDER_STEP, IMEX_STEP, Kept, Step
 from gpunode.model.spec import Spec
@@ -24,7 +24,6 @@ Outcome = Step | Kept
 RELEASE, DRIVER = "kubernetes.release", "kubernetes.driver"
 ENGINE, PLUGIN = "kubernetes.engine", "kubernetes.device-plugin"
 WRITTEN = "Written by gpunode."
-RUNS = ("active", "activating", "reloading")
 
 
 def dra_outcomes(host: HostFacts, spec: Spec, catalog: Catalog) -> list[Outcome]:
