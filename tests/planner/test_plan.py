@@ -136,18 +136,20 @@ def test_nouveau_on_the_gpu_asks_for_a_reboot_and_loads_nothing_now() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reboots", "enabled", "wanted_by", "said"),
-    [(True, "disabled", (), True), (True, "enabled", ("multi-user.target",), False), (True, "disabled", None, False),
-     (True, "disabled", ("nomad.service",), False), (False, "disabled", (), False)],
-    ids=["by hand", "enabled", "not known", "by another unit", "no reboot"],
+    ("reboots", "enabled", "wanted_by", "cloud", "said"),
+    [(True, "disabled", (), None, True), (True, "enabled", ("multi-user.target",), None, False),
+     (True, "disabled", None, None, False), (True, "disabled", ("nomad.service",), None, False),
+     (True, "disabled", (), "gke", False), (False, "disabled", (), None, False)],
+    ids=["by hand", "enabled", "not known", "by another unit", "by a cloud", "no reboot"],
 )  # fmt: skip
 def test_what_the_reboot_leaves_stopped_is_said(
-    reboots: bool, enabled: str, wanted_by: tuple[str, ...] | None, said: bool
+    reboots: bool, enabled: str, wanted_by: tuple[str, ...] | None, cloud: str | None, said: bool
 ) -> None:
     unit = ServiceFacts("loaded", "active", "running", enabled, wanted_by=wanted_by)
     before = host(pci=gpus(H100, driver="nouveau" if reboots else None), services={"docker.service": unit})
     engine = replace(engine_facts("docker", "28.5.2"), active=True)
-    plan = make_plan(replace(before, runtimes=(engine,)), Spec(), CATALOG)
+    node = replace(before, runtimes=(engine,), kubernetes=replace(before.kubernetes, distribution=cloud))
+    plan = make_plan(node, Spec(), CATALOG)
     warnings = [kept.text for kept in plan.kept if kept.id == "reboot.engines" and kept.beware]
     assert (plan.reboot is not None) is reboots
     assert [text.partition(";")[2] for text in warnings] == [" systemctl enable docker.service sees to that"] * said

@@ -19,7 +19,7 @@ ON_DEMAND = {"docker.service": "docker.socket"}
 
 
 def running(host: HostFacts) -> Mapping[str, ServiceFacts]:
-    """The units that run: of the engines that root has, and of the kubelet of a node that has joined its cluster."""
+    """The units of the system that run: of engines, and of the kubelet of a node that has joined its cluster."""
     return {name: unit for name in _units(host) if (unit := host.services.get(name)) and unit.active in RUNS}
 
 
@@ -31,7 +31,7 @@ def off_at_boot(host: HostFacts) -> tuple[str, ...]:
 
 
 def _units(host: HostFacts) -> Iterator[str]:
-    engines = [engine.unit for engine in host.runtimes if engine.active and engine.unit and not engine.user]
+    engines = [engine.unit for engine in host.runtimes if engine.active and engine.unit]
     kubelet = kubelet_unit(host) if host.kubernetes.joined else None
     yield from dict.fromkeys([*engines, *([kubelet] if kubelet else [])])
 
